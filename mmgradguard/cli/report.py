@@ -1,0 +1,72 @@
+"""``mmgradguard report WORK_DIR``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from mmgradguard.cli.exit_codes import CLEAN, FINDINGS
+from mmgradguard.cli.output import print_error, print_json, print_text
+from mmgradguard.core.errors import RunFilesError
+from mmgradguard.core.jsonio import write_text_atomic
+from mmgradguard.report.html import render_html
+from mmgradguard.report.markdown import render_markdown
+from mmgradguard.report.model import RunReport, build_report
+from mmgradguard.report.packages import MissingPackageError
+from mmgradguard.report.run_files import REPORT_FILE, read_run
+from mmgradguard.report.terminal import render_terminal
+
+NAME = 'report'
+HELP = "Rebuild a run's report.html and print the same here."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this verb."""
+    parser.add_argument(
+        'work_dir',
+        metavar='WORK_DIR',
+        help='a work directory (its newest run), one run of it, or the guard folder',
+    )
+    formats = parser.add_mutually_exclusive_group()
+    formats.add_argument('--json', action='store_true', help='print JSON')
+    formats.add_argument(
+        '--markdown',
+        action='store_true',
+        help='print Markdown to paste into an issue, paths shortened',
+    )
+    pages = parser.add_mutually_exclusive_group()
+    pages.add_argument(
+        '--html',
+        metavar='OUT',
+        help=f'write the page to OUT (default: {REPORT_FILE} beside the files)',
+    )
+    pages.add_argument('--no-html', action='store_true', help='write no page')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report, write the page; 1 if the run is suspicious or fatal."""
+    report = build_report(read_run(args.work_dir))
+    page = None if args.no_html else _write_page(report, args.html)
+    if args.json:
+        print_json(report.to_json())
+    elif args.markdown:
+        print_text(render_markdown(report))
+    else:
+        text = render_terminal(report)
+        print_text(f'{text}\nPage: {page}\n' if page else text)
+    return CLEAN if report.is_clean else FINDINGS
+
+
+def _write_page(report: RunReport, out: str | None) -> Path | None:
+    path = Path(out) if out else Path(report.guard_dir) / REPORT_FILE
+    try:
+        if path.is_dir():
+            path = path / REPORT_FILE
+        write_text_atomic(path, render_html(report))
+    except (OSError, ValueError, MissingPackageError) as error:
+        if out:
+            raise RunFilesError(f'{path}: cannot be written ({error})') from error
+        # a shared run may be read-only, a cluster without plotly: still worth printing
+        print_error(f'no page: {error}; use --html OUT or --no-html')
+        return None
+    return path

@@ -1,0 +1,1 @@
+"""What an optimizer step is allowed to do: clip policies, and the guarded step."""

@@ -1,0 +1,1 @@
+"""Types, statistics and rules that need nothing but the standard library."""

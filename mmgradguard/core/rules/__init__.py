@@ -1,0 +1,1 @@
+"""Rules that judge a step, the same online and from a log; one file each."""

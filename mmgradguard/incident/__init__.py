@@ -1,0 +1,1 @@
+"""What a run leaves on disk: steps, journal, incidents and their bundles."""

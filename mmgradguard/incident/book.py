@@ -1,0 +1,135 @@
+"""The incidents of a run: written once, followed up, and never more than agreed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Mapping, Sequence
+
+from mmgradguard.core.incident import collect_versions, new_incident
+from mmgradguard.core.types import StepSample, Verdict
+from mmgradguard.core.verdicts import FOLLOW_UP_STEPS, judge_recovery
+from mmgradguard.incident.bundle import write_bundle
+from mmgradguard.incident.phrases import incident_line
+from mmgradguard.incident.run_files import RunFiles
+
+#: What a rank above 0 reports: the rest looks the same on every rank after the
+#: all-reduce, and rank 0 has it.
+_OF_ONE_RANK = (
+    'exception',
+    'nonfinite_input',
+    'nonfinite_target',
+    'nonfinite_loss',
+)
+
+
+@dataclass
+class _Open:
+    """An incident whose outcome is not known yet."""
+
+    incident: dict[str, Any]
+    folder: str
+    before: list[StepSample]
+    after: list[StepSample] = field(default_factory=list)
+
+
+class IncidentBook:
+    """Writes incidents and rewrites their verdict once it is known.
+
+    Args:
+        files: Where to write; None only logs.
+        log: Called with ``(level, sentence)``.
+        max_incidents: Written per run; further ones are only logged.
+        rank: Of this process.
+        device: For the versions in an incident.
+        bundle: Whether the batch is kept beside an incident.
+    """
+
+    def __init__(
+        self,
+        files: RunFiles | None,
+        log: Callable[[str, str], None],
+        *,
+        max_incidents: int,
+        rank: int,
+        device: str,
+        bundle: bool,
+    ) -> None:
+        self.files, self.log = files, log
+        self.max_incidents, self.rank, self.bundle = max_incidents, rank, bundle
+        self.num_incidents = 0
+        self._versions = collect_versions(device)
+        self._open: list[_Open] = []
+
+    def new(self, **fields: Any) -> dict[str, Any]:
+        """Return an incident without evidence; arguments as of `new_incident`."""
+        incident = new_incident(rank=self.rank, **fields)
+        incident['versions'] = self._versions
+        return incident
+
+    def publish(
+        self,
+        incident: dict[str, Any],
+        *,
+        place: str,
+        total_norm: float | None,
+        before: Sequence[StepSample],
+        batch: Any,
+        rng: Mapping[str, Any] | None,
+    ) -> None:
+        """Write an incident, say it in the log, and follow what becomes of it."""
+        if self.rank and incident['kind'] not in _OF_ONE_RANK:
+            return
+        self.num_incidents += 1
+        where: Path | None = None
+        if self.files is not None and self.num_incidents <= self.max_incidents:
+            folder = self._free_folder(incident['iteration'])
+            where = self.files.incident_dir(folder)
+            self.files.write_incident(folder, incident)
+            if self.bundle:
+                self.files.write_bundle(lambda: write_bundle(where, batch, rng))
+            if incident['verdict'] != Verdict.FATAL.value:
+                self._open.append(_Open(incident, folder, list(before)))
+        self.log('WARNING', incident_line(incident, place, total_norm, where))
+        if self.num_incidents == self.max_incidents + 1:
+            self.log(
+                'WARNING',
+                f'`max_incidents` is {self.max_incidents}: more are only logged',
+            )
+
+    def follow(self, sample: StepSample) -> None:
+        """See one more step; judges the incidents whose time has come."""
+        for entry in self._open:
+            entry.after.append(sample)
+        for entry in [e for e in self._open if len(e.after) >= FOLLOW_UP_STEPS]:
+            self._close(entry, judge_recovery(entry.before, entry.after))
+
+    def close_as_fatal(self, *, is_stopping: bool) -> bool:
+        """Weights are lost: so are all open incidents. False if there was none."""
+        found = bool(self._open)
+        for entry in list(self._open):
+            if is_stopping and entry.incident['action'] == 'none':
+                entry.incident['action'] = 'stopped'
+            self._close(entry, Verdict.FATAL)
+        return found
+
+    def close(self) -> None:
+        """The run is over: judge what is open by what there is."""
+        for entry in list(self._open):
+            self._close(entry, judge_recovery(entry.before, entry.after))
+
+    def _close(self, entry: _Open, verdict: Verdict) -> None:
+        self._open.remove(entry)
+        if verdict.value != entry.incident['verdict'] and self.files is not None:
+            entry.incident['verdict'] = verdict.value
+            self.files.write_incident(entry.folder, entry.incident)
+
+    def _free_folder(self, iteration: int) -> str:
+        """Return a folder name; what an earlier run left in the same place stays."""
+        assert self.files is not None
+        name = f'{iteration}-rank{self.rank}' if self.rank else str(iteration)
+        folder, number = name, 1
+        while self.files.incident_dir(folder).exists():
+            number += 1
+            folder = f'{name}-{number}'
+        return folder

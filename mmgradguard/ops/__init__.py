@@ -1,0 +1,1 @@
+"""Stateless functions on tensors: norms, clipping, statistics, saved state."""

@@ -1,0 +1,1 @@
+"""From an anomaly back to what made it: the batch, the module, the sample."""

@@ -1,0 +1,1 @@
+"""What `tools/run_demo.py` is made of: plan, launch, read, judge, show."""

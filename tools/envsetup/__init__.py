@@ -1,0 +1,1 @@
+"""The steps of `make setup`, with the standard library only."""
