@@ -6,7 +6,7 @@ RUN = $(VENV)/bin/python -m
 # Two workers with one thread each: with more threads they would wait for each other.
 PYTEST = OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(RUN) pytest -q -n 2
 
-.PHONY: help setup demo test fast check bench
+.PHONY: help setup demo test fast check bench accuracy
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -30,5 +30,9 @@ check: setup ## format, lint, types, layers
 	$(RUN) mypy
 	$(RUN) pytest -q tests/test_layers.py
 
-bench: setup ## what a step costs, with and without the guard
+bench: setup ## what a step costs, and what reading a log costs; about 10 minutes
 	$(VENV)/bin/python tests/bench/bench_step.py
+	$(VENV)/bin/python tests/bench/bench_logs.py
+
+accuracy: setup ## how often the log analyser is right, on 2,000 synthetic runs
+	$(VENV)/bin/python tests/bench/bench_log_accuracy.py

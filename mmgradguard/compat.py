@@ -78,27 +78,36 @@ def allow_mmengine_checkpoints() -> None:
     """
     if TORCH_VERSION < (2, 6):
         return
-    import numpy
     from mmengine.logging import HistoryBuffer
-
-    multiarray = getattr(numpy, '_core', None) or numpy.core
 
     def history_method(owner: Any, name: str) -> Any:
         if owner is HistoryBuffer and name in ('min', 'max', 'mean', 'current'):
             return getattr(owner, name)
         raise AttributeError(f'not allowed in a checkpoint: {owner!r}.{name}')
 
-    dtypes = {type(numpy.dtype(kind)) for kind in ('f4', 'f8', 'i4', 'i8', 'u4', '?')}
     torch.serialization.add_safe_globals(
         [
             HistoryBuffer,
-            numpy.ndarray,
-            numpy.dtype,
-            *dtypes,
-            (multiarray.multiarray._reconstruct, 'numpy.core.multiarray._reconstruct'),
-            (multiarray.multiarray.scalar, 'numpy.core.multiarray.scalar'),
-            multiarray.multiarray._reconstruct,
-            multiarray.multiarray.scalar,
+            *numpy_safe_globals(),
             (history_method, 'builtins.getattr'),
         ]
     )
+
+
+def numpy_safe_globals() -> list[Any]:
+    """Return what arrays and numbers of NumPy need to be unpickled.
+
+    Either generation of NumPy names it in its own way in the pickles that it writes.
+    """
+    import numpy
+
+    multiarray = (getattr(numpy, '_core', None) or numpy.core).multiarray
+    dtypes = {type(numpy.dtype(kind)) for kind in ('f4', 'f8', 'i4', 'i8', 'u4', '?')}
+    homes = ('numpy.core.multiarray', 'numpy._core.multiarray')
+    return [
+        numpy.ndarray,
+        numpy.dtype,
+        *dtypes,
+        *((multiarray._reconstruct, f'{home}._reconstruct') for home in homes),
+        *((multiarray.scalar, f'{home}.scalar') for home in homes),
+    ]

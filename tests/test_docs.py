@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from mmengine.config import Config
+from mmengine.config import Config, DictAction
 from mmengine.registry import HOOKS, OPTIM_WRAPPERS
 from mmengine.runner import Runner
 from pages import (
@@ -26,9 +26,10 @@ from pages import (
     commands,
     is_config,
 )
+from test_cli.log_lines import mmengine_text
 
 import mmgradguard
-from mmgradguard.cli.main import VERBS, build_parser
+from mmgradguard.cli.main import VERBS, build_parser, main
 from mmgradguard.core.incident import new_incident
 from mmgradguard.core.types import StepSample
 
@@ -127,6 +128,17 @@ def test_a_list_in_a_child_replaces_the_preset_as_the_docs_say(tmp_path: Path) -
     assert build_guards(cfg) == []
 
 
+def test_the_page_of_a_log_is_what_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    (block,) = [b for b in BLOCKS if b.page.name == 'read_a_log.md' and not b.language]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv('COLUMNS', '80')
+    (tmp_path / 'run.log').write_text(mmengine_text(60, spikes=(12,), nan_from=30))
+    assert main(['analyze', 'run.log']) == 1
+    assert capsys.readouterr().out.startswith(block.code)
+
+
 # ---------------------------------------------------------------- commands
 
 
@@ -155,6 +167,9 @@ def check_command(words: list[str], folder: Path) -> None:
         assert arguments[0] == 'install'
         assert arguments[1] in ('.', '.[mmengine]')
         assert "'mmengine': [" in (ROOT / 'setup.py').read_text()
+    elif (program, arguments[0]) == ('python', 'tools/analyze_log.py'):
+        assert (ROOT / arguments[0]).is_file()
+        build_parser().parse_args(['analyze', *arguments[1:]])
     else:
         assert (program, *arguments[:2]) == ('python', 'tools/train.py', 'CONFIG')
         check_train_options(arguments[2:], folder)
@@ -166,7 +181,9 @@ def check_train_options(words: list[str], folder: Path) -> None:
     package = Path(importlib.util.find_spec('mmdet').origin).parent
     assert f"'{option}'" in (package / '.mim' / 'tools' / 'train.py').read_text()
     cfg = load_config(folder, '')
-    cfg.merge_from_dict(dict(value.split('=', 1) for value in values))
+    pairs = dict(value.split('=', 1) for value in values)
+    parse = DictAction._parse_int_float_bool
+    cfg.merge_from_dict({key: parse(value) for key, value in pairs.items()})
     assert build_guards(cfg)
 
 

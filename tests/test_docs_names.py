@@ -14,8 +14,16 @@ from pages import DOCS, PAGES, ROOT, code_of, sections, table_rows
 
 import mmgradguard
 from mmgradguard.core.incident import ACTIONS, KINDS, new_incident
-from mmgradguard.core.types import StepSample
+from mmgradguard.core.log_analysis import (
+    COINCIDENCES,
+    EVENT_KINDS,
+    LogAnalysis,
+    LogEvent,
+)
+from mmgradguard.core.types import StepSample, Verdict
 from mmgradguard.engine.guarded_wrapper import ACTING_DEFAULTS
+from mmgradguard.logs.formats import FORMATS
+from mmgradguard.report.log_json import analysis_json
 from mmgradguard.testing import _KINDS as FAULT_KINDS
 
 CLASSES = [
@@ -136,8 +144,25 @@ def test_kinds_actions_and_fields_are_the_codes() -> None:
     incident = new_incident(
         kind='exception', iteration=0, step=0, epoch=0, rank=0, action='raised'
     )
-    keys = {*(f.name for f in fields(StepSample)), *incident, 'exception'}
+    sometimes = {'exception', 'weights_lost', 'started'}
+    keys = {*(f.name for f in fields(StepSample)), *incident, *sometimes}
     assert set(names_in('formats.md', 'key')) == keys
+
+
+def test_fields_events_and_verdicts_of_a_log_are_the_codes() -> None:
+    event = LogEvent('spike', 'x', 1, 1, 1, 1, 'loss', 1.0, 1.0, True)
+    data = analysis_json(LogAnalysis('x', 'y', 0, Verdict.FATAL, [event]))
+    assert names_in('formats.md', 'field') == list(data)
+    assert set(names_in('formats.md', 'field of an event')) - set(COINCIDENCES) == set(
+        data['events'][0]
+    )
+    assert names_in('read_a_log.md', 'event') == list(EVENT_KINDS)
+    assert names_in('read_a_log.md', 'verdict') == [v.value for v in Verdict]
+
+
+def test_every_format_of_a_log_is_described() -> None:
+    names = [name for parser in FORMATS for name in (parser.NAME, 'checkpoint')]
+    assert set(names_in('formats.md', 'format')) == set(names)
 
 
 def test_logged_keys_are_those_of_the_docstring() -> None:

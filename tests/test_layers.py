@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parents[1] / 'mmgradguard'
 #: What each layer may import of our own, and of others besides the standard library.
 ALLOWED = {
     'core': (set(), set()),
+    'logs': ({'core'}, set()),
     'report': ({'core'}, {'rich', 'jinja2', 'plotly', 'markupsafe'}),
     'ops': ({'core', 'compat'}, {'torch'}),
     'clip': ({'core', 'ops', 'compat'}, {'torch'}),
@@ -24,7 +25,7 @@ ALLOWED = {
     ),
     'testing': ({'core', 'compat'}, {'torch', 'mmengine'}),
     'compat': (set(), {'torch', 'mmengine', 'numpy'}),
-    'cli': ({'core', 'report'}, {'rich'}),
+    'cli': ({'core', 'report', 'logs', 'ops'}, {'rich'}),
     'presets': (set(), set()),
     'registration': (set(), set()),
     '__init__': ({'presets', 'registration'}, set()),

@@ -7,11 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from mmgradguard.cli.exit_codes import CLEAN, FINDINGS
-from mmgradguard.cli.output import print_json, print_text
 from mmgradguard.core.errors import RunFilesError
 from mmgradguard.core.types import Verdict
-from mmgradguard.report.run_files import INCIDENT_FILE, read_incident
-from mmgradguard.report.terminal import render_incident
 
 NAME = 'incident'
 HELP = 'Print one incident.'
@@ -20,7 +17,7 @@ HELP = 'Print one incident.'
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this verb."""
     parser.add_argument(
-        'incident', metavar='DIR', help=f'a folder with {INCIDENT_FILE}, or that file'
+        'incident', metavar='DIR', help='a folder with incident.json, or that file'
     )
     parser.add_argument('--json', action='store_true', help='print JSON')
 
@@ -31,6 +28,12 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         RunFilesError: If there is no incident, or nothing of it can be read.
     """
+    from mmgradguard.cli.output import print_json, print_text
+    from mmgradguard.report.run_files import INCIDENT_FILE, read_incident
+    from mmgradguard.report.terminal import render_incident
+
+    if not args.incident:
+        raise RunFilesError("the path is empty; '.' is the current folder")
     folder = Path(args.incident)
     if folder.name == INCIDENT_FILE:
         folder = folder.parent

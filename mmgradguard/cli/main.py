@@ -1,9 +1,9 @@
 """``mmgradguard VERB ...`` or ``mmgradguard PATH``.
 
 A verb is one module of this package with `NAME`, `HELP`, `add_arguments(parser)` and
-`run(args) -> int`; the tuple `VERBS` is the only place that knows them. The exit status
-is 0 for clean, 1 for findings, 2 for bad usage or unreadable input, which is said in
-one line on stderr.
+`run(args) -> int`; the tuple `VERBS` is the only place that knows them. A verb imports
+what it works with in `run`: no other verb waits for it. The exit status is 0 for
+clean, 1 for findings, 2 for bad usage or unreadable input, said in one line on stderr.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import argparse
 import sys
 from typing import NoReturn, Sequence
 
-from mmgradguard.cli import incident, report
+from mmgradguard.cli import analyze, compare, incident, report
 from mmgradguard.cli.exit_codes import BAD_INPUT
-from mmgradguard.cli.output import print_error
-from mmgradguard.cli.recognise import recognise
+from mmgradguard.cli.output import OutputError, print_error, print_text
+from mmgradguard.cli.recognise import is_path, recognise
 from mmgradguard.core.errors import GradGuardError
 from mmgradguard.version import __version__
 
-VERBS = (report, incident)
+VERBS = (analyze, compare, report, incident)
 
 
 class UsageError(GradGuardError):
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         names = [verb.NAME for verb in VERBS]
-        if words and not words[0].startswith('-') and words[0] not in names:
+        if words and is_path(words[0]) and words[0] not in names:
             words.insert(0, recognise(words[0], verbs=names))
         args = build_parser().parse_args(words)
         if args.verb is None:
@@ -63,7 +63,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print_error(str(error))
         return BAD_INPUT
     except SystemExit as stop:  # --help and --version
-        return stop.code if isinstance(stop.code, int) else 0
+        return _end_of_help(stop.code if isinstance(stop.code, int) else 0)
     except KeyboardInterrupt:
         print_error('interrupted')
         return BAD_INPUT
+
+
+def _end_of_help(status: int) -> int:
+    # argparse has written: whether that arrived shows when it is flushed
+    try:
+        print_text('')
+    except OutputError as error:
+        print_error(str(error))
+        return BAD_INPUT
+    return status

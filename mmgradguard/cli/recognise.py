@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Sequence
 
 from mmgradguard.core.errors import RunFilesError
-from mmgradguard.report.run_files import INCIDENT_FILE, find_guard_dirs
+
+#: What a path may be that no verb reads, in words.
+_NOT_READ = {
+    'config': 'a config, which no verb reads',
+}
+
+
+def is_path(word: str) -> bool:
+    """Return whether ``word`` is no option; ``-`` stands for stdin."""
+    return word == '-' or not word.startswith('-')
 
 
 def recognise(path: str, *, verbs: Sequence[str]) -> str:
@@ -15,15 +24,39 @@ def recognise(path: str, *, verbs: Sequence[str]) -> str:
     Raises:
         RunFilesError: If it is neither a verb nor a path that any verb reads.
     """
+    if path == '-':
+        return 'analyze'
+    if not path:
+        raise RunFilesError("the path is empty; '.' is the current folder")
     try:
-        folder = Path(path)
-        if folder.name == INCIDENT_FILE or (folder / INCIDENT_FILE).is_file():
-            return 'incident'
-        if folder.exists():
-            find_guard_dirs(folder)
-            return 'report'
+        verb = _of_path(Path(path))
     except (OSError, ValueError) as error:
         raise RunFilesError(f'{path}: cannot be read ({error})') from error
-    raise RunFilesError(
-        f'{path!r} is neither a path that exists nor a verb; verbs: {", ".join(verbs)}'
-    )
+    if verb is None:
+        raise RunFilesError(
+            f'{path!r} is neither a path that exists nor a verb; '
+            f'verbs: {", ".join(verbs)}'
+        )
+    return verb
+
+
+def _of_path(path: Path) -> str | None:
+    from mmgradguard.report.run_files import INCIDENT_FILE
+    from mmgradguard.report.run_folders import find_guard_dirs
+
+    if path.name == INCIDENT_FILE or (path / INCIDENT_FILE).is_file():
+        return 'incident'
+    if path.is_dir():
+        try:
+            find_guard_dirs(path)
+        except RunFilesError:
+            return 'analyze'  # a work directory without us; it says what is missing
+        return 'report'
+    if not path.exists():
+        return None
+    from mmgradguard.logs.recognise import sniff
+
+    found = sniff(path)
+    if found in _NOT_READ:
+        raise RunFilesError(f'{path}: this is {_NOT_READ[found]}')
+    return 'analyze'  # what is no log is refused there, with the reason

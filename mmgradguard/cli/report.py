@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mmgradguard.cli.exit_codes import CLEAN, FINDINGS
-from mmgradguard.cli.output import print_error, print_json, print_text
 from mmgradguard.core.errors import RunFilesError
-from mmgradguard.core.jsonio import write_text_atomic
-from mmgradguard.report.html import render_html
-from mmgradguard.report.markdown import render_markdown
-from mmgradguard.report.model import RunReport, build_report
-from mmgradguard.report.packages import MissingPackageError
-from mmgradguard.report.run_files import REPORT_FILE, read_run
-from mmgradguard.report.terminal import render_terminal
+
+if TYPE_CHECKING:
+    from mmgradguard.report.model import RunReport
 
 NAME = 'report'
 HELP = "Rebuild a run's report.html and print the same here."
@@ -38,26 +34,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     pages.add_argument(
         '--html',
         metavar='OUT',
-        help=f'write the page to OUT (default: {REPORT_FILE} beside the files)',
+        help='write the page to OUT (default: report.html beside the files)',
     )
     pages.add_argument('--no-html', action='store_true', help='write no page')
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the report, write the page; 1 if the run is suspicious or fatal."""
+    from mmgradguard.cli.output import print_json, print_text
+    from mmgradguard.report.model import build_report
+    from mmgradguard.report.run_files import read_run
+
     report = build_report(read_run(args.work_dir))
     page = None if args.no_html else _write_page(report, args.html)
     if args.json:
         print_json(report.to_json())
     elif args.markdown:
+        from mmgradguard.report.markdown import render_markdown
+
         print_text(render_markdown(report))
     else:
+        from mmgradguard.report.terminal import render_terminal
+
         text = render_terminal(report)
         print_text(f'{text}\nPage: {page}\n' if page else text)
     return CLEAN if report.is_clean else FINDINGS
 
 
 def _write_page(report: RunReport, out: str | None) -> Path | None:
+    from mmgradguard.cli.output import print_error
+    from mmgradguard.core.jsonio import write_text_atomic
+    from mmgradguard.report.html import render_html
+    from mmgradguard.report.packages import MissingPackageError
+    from mmgradguard.report.run_folders import REPORT_FILE
+
     path = Path(out) if out else Path(report.guard_dir) / REPORT_FILE
     try:
         if path.is_dir():

@@ -4,6 +4,7 @@
 
     GradGuardError
     +-- RunFilesError    a run's files are missing or unreadable
+    +-- LogParseError    a training log cannot be read, or has no training rows
     +-- GuardStop        ends a training run on purpose, with the reason
 """
 
@@ -18,5 +19,14 @@ class RunFilesError(GradGuardError):
     """A work directory has no guard files, or none that can be read."""
 
 
+class LogParseError(GradGuardError):
+    """There is no training log at a path, or none that can be read."""
+
+
 class GuardStop(GradGuardError):
     """Training ends here; the message says why and what to do next."""
+
+    def name_incident(self, folder: object) -> None:
+        """Add to the message where to read on, if an incident was written."""
+        if folder is not None:
+            self.args = (f'{self}; see {folder}',)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import deque
-from typing import Any, Collection, Iterator, Mapping
+from typing import Any, Collection, Iterable, Iterator, Mapping
 
 #: MAD to standard deviation, for a normal distribution.
 _MAD_TO_SIGMA = 1.4826
@@ -56,6 +56,10 @@ class RollingWindow:
         """Remember ``value`` if it is finite."""
         if math.isfinite(value):
             self._values.append(value)
+
+    def extend(self, values: Iterable[float]) -> None:
+        """Remember all of ``values``, which the caller knows to be finite."""
+        self._values.extend(values)
 
     def median(self) -> float | None:
         """Return the median, None of an empty window."""

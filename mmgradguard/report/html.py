@@ -36,19 +36,40 @@ def render_html(report: RunReport) -> str:
     Raises:
         MissingPackageError: If Jinja2 or Plotly is not installed.
     """
-    jinja2 = require('jinja2', 'Jinja2', 'report.html')
-    offline = require('plotly.offline', 'plotly', 'report.html')
-    figures = build_figures(report)
+    return fill_template(
+        'report.html.j2',
+        build_figures(report),
+        report=report,
+        tiles=summary_tiles(report),
+        max_rows=MAX_CARD_ROWS,
+    )
+
+
+def fill_template(
+    name: str, figures: dict[str, dict[str, Any]], *, lang: str = 'en', **values: Any
+) -> str:
+    """Return a page with charts; every text in it is escaped.
+
+    Args:
+        name: Of the template; it extends ``base.html.j2``.
+        figures: Charts by the id of their place.
+        lang: Language of the page, as HTML names it.
+        **values: What the template shows.
+
+    Raises:
+        MissingPackageError: If Jinja2 or Plotly is not installed.
+    """
+    jinja2 = require('jinja2', 'Jinja2', 'an HTML page')
+    offline = require('plotly.offline', 'plotly', 'an HTML page')
     page: str = (
         _environment()
-        .get_template('report.html.j2')
+        .get_template(name)
         .render(
-            report=report,
-            tiles=summary_tiles(report),
             figures=jinja2.utils.htmlsafe_json_dumps(figures, dumps=dumps),
             places=list(figures),
             plotly_js=offline.get_plotlyjs() if figures else '',
-            max_rows=MAX_CARD_ROWS,
+            lang=lang,
+            **values,
         )
     )
     return page
@@ -56,7 +77,7 @@ def render_html(report: RunReport) -> str:
 
 @lru_cache(maxsize=1)  # compiling the templates takes longer than filling them
 def _environment() -> Any:
-    jinja2 = require('jinja2', 'Jinja2', 'report.html')
+    jinja2 = require('jinja2', 'Jinja2', 'an HTML page')
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(str(TEMPLATES)),
         autoescape=True,

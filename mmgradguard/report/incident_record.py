@@ -10,15 +10,19 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Mapping, TypeVar
 
 from mmgradguard.core.types import Verdict
-from mmgradguard.report.values import (
-    read_bool,
-    read_float,
-    read_int,
-    read_plain,
-    read_shape,
-    read_text,
-    read_texts,
+from mmgradguard.report.incident_parts import (
+    INT,
+    TEXT,
+    Advice,
+    Cause,
+    FirstBad,
+    Intervention,
+    LossTerm,
+    ParamRow,
+    SampleRow,
+    WeightsLost,
 )
+from mmgradguard.report.values import read_text
 
 #: Newest layout of ``incident.json`` that is fully understood.
 SCHEMA_VERSION = 1
@@ -26,91 +30,6 @@ SCHEMA_VERSION = 1
 MAX_ROWS = 200
 
 T = TypeVar('T')
-
-
-_TEXT = {'read': read_text}
-_TEXTS = {'read': read_texts}
-_INT = {'read': read_int}
-_FLOAT = {'read': read_float}
-_BOOL = {'read': read_bool}
-_SHAPE = {'read': read_shape}
-_PLAIN = {'read': read_plain}
-
-
-@dataclass
-class FirstBad:
-    """Where the first bad value was born."""
-
-    phase: str | None = field(default=None, metadata=_TEXT)
-    module: str | None = field(default=None, metadata=_TEXT)
-    call: str | None = field(default=None, metadata=_TEXT)
-    op: str | None = field(default=None, metadata=_TEXT)
-    source: str | None = field(default=None, metadata=_TEXT)
-    stats: Any = field(default=None, metadata=_PLAIN)
-
-
-@dataclass
-class ParamRow:
-    """Gradient statistics of one parameter; of the finite part only."""
-
-    name: str | None = field(default=None, metadata=_TEXT)
-    shape: list[int] | None = field(default=None, metadata=_SHAPE)
-    numel: int | None = field(default=None, metadata=_INT)
-    num_nan: int | None = field(default=None, metadata=_INT)
-    num_inf: int | None = field(default=None, metadata=_INT)
-    mean: float | None = field(default=None, metadata=_FLOAT)
-    std: float | None = field(default=None, metadata=_FLOAT)
-    min: float | None = field(default=None, metadata=_FLOAT)
-    max: float | None = field(default=None, metadata=_FLOAT)
-    norm: float | None = field(default=None, metadata=_FLOAT)
-
-
-@dataclass
-class LossTerm:
-    """One loss term of the bad step."""
-
-    name: str | None = field(default=None, metadata=_TEXT)
-    value: float | None = field(default=None, metadata=_FLOAT)
-    grad_norm: float | None = field(default=None, metadata=_FLOAT)
-    finite: bool | None = field(default=None, metadata=_BOOL)
-    culprit: bool | None = field(default=None, metadata=_BOOL)
-
-
-@dataclass
-class SampleRow:
-    """One image of the batch."""
-
-    index: int | None = field(default=None, metadata=_INT)
-    img_id: str | None = field(default=None, metadata=_TEXT)
-    img_path: str | None = field(default=None, metadata=_TEXT)
-    culprit: bool | None = field(default=None, metadata=_BOOL)
-    notes: list[str] | None = field(default=None, metadata=_TEXTS)
-
-
-@dataclass
-class Intervention:
-    """What was tried on the same batch, and whether the anomaly stayed."""
-
-    name: str | None = field(default=None, metadata=_TEXT)
-    anomaly: bool | None = field(default=None, metadata=_BOOL)
-
-
-@dataclass
-class Cause:
-    """The most likely cause."""
-
-    code: str | None = field(default=None, metadata=_TEXT)
-    title: str | None = field(default=None, metadata=_TEXT)
-    confidence: float | None = field(default=None, metadata=_FLOAT)
-    evidence: list[str] | None = field(default=None, metadata=_TEXTS)
-
-
-@dataclass
-class Advice:
-    """What to do; `config` can be merged into the user's config."""
-
-    text: str | None = field(default=None, metadata=_TEXT)
-    config: Any = field(default=None, metadata=_PLAIN)
 
 
 @dataclass
@@ -125,16 +44,17 @@ class Incident:
 
     folder: str = ''
     verdict: str = Verdict.SUSPICIOUS.value
-    schema_version: int | None = field(default=None, metadata=_INT)
-    kind: str | None = field(default=None, metadata=_TEXT)
-    iteration: int | None = field(default=None, metadata=_INT)
-    step: int | None = field(default=None, metadata=_INT)
-    epoch: int | None = field(default=None, metadata=_INT)
-    rank: int | None = field(default=None, metadata=_INT)
-    time: str | None = field(default=None, metadata=_TEXT)
-    action: str | None = field(default=None, metadata=_TEXT)
+    schema_version: int | None = field(default=None, metadata=INT)
+    kind: str | None = field(default=None, metadata=TEXT)
+    iteration: int | None = field(default=None, metadata=INT)
+    step: int | None = field(default=None, metadata=INT)
+    epoch: int | None = field(default=None, metadata=INT)
+    rank: int | None = field(default=None, metadata=INT)
+    time: str | None = field(default=None, metadata=TEXT)
+    action: str | None = field(default=None, metadata=TEXT)
     first_bad: FirstBad | None = None
     cause: Cause | None = None
+    weights_lost: WeightsLost | None = None
     params: list[ParamRow] = field(default_factory=list)
     loss_terms: list[LossTerm] = field(default_factory=list)
     samples: list[SampleRow] = field(default_factory=list)
@@ -146,7 +66,11 @@ class Incident:
     problems: list[str] = field(default_factory=list)
 
 
-_PARTS: dict[str, type[Any]] = {'first_bad': FirstBad, 'cause': Cause}
+_PARTS: dict[str, type[Any]] = {
+    'first_bad': FirstBad,
+    'cause': Cause,
+    'weights_lost': WeightsLost,
+}
 _TABLES: dict[str, type[Any]] = {
     'params': ParamRow,
     'loss_terms': LossTerm,

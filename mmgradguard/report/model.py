@@ -7,7 +7,9 @@ from typing import Any
 
 from mmgradguard.core.types import StepSample, Verdict
 from mmgradguard.report.incident_record import Incident
-from mmgradguard.report.run_files import GUARD_DIR, RunRecord
+from mmgradguard.report.run_files import RunRecord
+from mmgradguard.report.run_folders import GUARD_DIR
+from mmgradguard.report.run_sentences import describe
 from mmgradguard.report.series import (
     HeatMap,
     LossCurve,
@@ -16,7 +18,7 @@ from mmgradguard.report.series import (
     build_loss_curves,
     build_step_series,
 )
-from mmgradguard.report.summary import Summary, build_summary, describe
+from mmgradguard.report.summary import Summary, build_summary
 from mmgradguard.report.values import (
     clean_text,
     format_count,
@@ -31,6 +33,7 @@ SCHEMA_VERSION = 1
 MAX_JOURNAL = 500
 MAX_PROBLEMS = 100
 
+_RANK = [v.value for v in Verdict]
 _SEVERITY = [v.value for v in (Verdict.BENIGN, Verdict.SUSPICIOUS, Verdict.FATAL)]
 
 
@@ -97,7 +100,13 @@ class RunReport:
 def build_report(record: RunRecord) -> RunReport:
     """Return the report of a run; the same files always give the same report."""
     incidents = _add_norms(record.incidents, record.steps)
-    summary = build_summary(record.steps, incidents)
+    summary = replace(
+        build_summary(record.steps, incidents),
+        num_runs=record.num_runs,
+        num_replayed=record.num_replayed,
+        steps_file=record.steps_file,
+        unrecorded=record.unrecorded,
+    )
     sentences = describe(summary, incidents)
     if record.num_damaged:
         damage = format_count(record.num_damaged, 'line or file').replace(
@@ -115,7 +124,7 @@ def build_report(record: RunRecord) -> RunReport:
         schema_version=SCHEMA_VERSION,
         title=_title(record),
         guard_dir=str(record.guard_dir),
-        verdict=worst_verdict(incidents),
+        verdict=_judge(record, incidents),
         sentences=[clean_text(sentence, 2000) for sentence in sentences],
         summary=summary,
         incidents=incidents,
@@ -134,6 +143,15 @@ def worst_verdict(incidents: list[Incident]) -> str:
     """Return the worst verdict; healthy without an incident."""
     verdicts = [incident.verdict for incident in incidents]
     return max(verdicts, key=_SEVERITY.index, default=Verdict.HEALTHY.value)
+
+
+def _judge(record: RunRecord, incidents: list[Incident]) -> str:
+    verdict = worst_verdict(incidents)
+    is_unknown = record.steps_file in ('empty', 'damaged')
+    # where no step can be read, nobody knows that all is well
+    return max(
+        verdict, Verdict.SUSPICIOUS.value if is_unknown else verdict, key=_RANK.index
+    )
 
 
 def _add_norms(incidents: list[Incident], steps: list[StepSample]) -> list[Incident]:

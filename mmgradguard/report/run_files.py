@@ -15,18 +15,16 @@ from mmgradguard.report.incident_record import (
     damaged_incident,
     parse_incident,
 )
-from mmgradguard.report.values import MAX_INT, format_count
+from mmgradguard.report.run_folders import find_guard_dirs, reason_of
+from mmgradguard.report.run_starts import drop_replayed, find_starts
+from mmgradguard.report.values import MAX_INT, format_count, read_text
 
-GUARD_DIR = 'grad_guard'
 INCIDENT_FILE = 'incident.json'
-REPORT_FILE = 'report.html'
-GUARD_FILES = ('steps.jsonl', 'journal.jsonl', 'incidents')
+STEPS_FILE = 'steps.jsonl'
 #: An incident is some kilobytes; a file beyond this is damage, not evidence.
 MAX_INCIDENT_BYTES = 16 * 2**20
 #: A step is some hundred bytes; a longer line is a file without line ends.
 MAX_LINE_BYTES = 2**20
-
-_TIMESTAMP = re.compile(r'\d{8}_\d{6}')
 
 
 @dataclass
@@ -35,6 +33,10 @@ class RunRecord:
 
     `problems` names in words each thing that could not be read, `num_damaged` counts
     the lines and files. `other_runs` are older runs of the same work directory.
+    `num_runs` runs wrote into the folder; `num_replayed` steps that a resumed one took
+    again are left out of `steps`. `steps_file` is what ``steps.jsonl`` is: ``'read'``,
+    ``'absent'``, ``'empty'`` or ``'damaged'``, which is without one readable line.
+    `unrecorded` counts, by kind, the incidents beyond ``max_incidents``.
     """
 
     guard_dir: Path
@@ -44,53 +46,10 @@ class RunRecord:
     num_damaged: int = 0
     problems: list[str] = field(default_factory=list)
     other_runs: list[Path] = field(default_factory=list)
-
-
-def find_guard_dir(path: str | Path) -> Path:
-    """Return the folder with the guard's files; of several runs the newest.
-
-    Args:
-        path: A work directory, one run of it (``<work_dir>/<timestamp>``), the
-            ``grad_guard`` folder itself, or a plain `out_dir`.
-
-    Raises:
-        RunFilesError: If there is none; names the path and what was looked for.
-    """
-    return find_guard_dirs(path)[0]
-
-
-def find_guard_dirs(path: str | Path) -> list[Path]:
-    """Return every folder with guard files at ``path``, the newest run first.
-
-    Raises:
-        RunFilesError: If there is none; names the path and what was looked for.
-    """
-    path = Path(path)
-    try:
-        if not path.exists():
-            raise RunFilesError(f'{path}: no such file or directory')
-        if not path.is_dir():
-            raise RunFilesError(f'{path}: not a directory')
-        for folder in (path, path / GUARD_DIR):
-            if has_guard_files(folder):
-                return [folder]
-        runs = [run for run in path.iterdir() if has_guard_files(run / GUARD_DIR)]
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise RunFilesError(f'{path}: cannot be read ({_reason(error)})') from error
-    if not runs:
-        raise RunFilesError(
-            f'{path}: no guard files; looked for {", ".join(GUARD_FILES)} in it, in '
-            f'{GUARD_DIR}/ and in <timestamp>/{GUARD_DIR}/'
-        )
-    return [run / GUARD_DIR for run in sorted(runs, key=_age, reverse=True)]
-
-
-def has_guard_files(folder: Path) -> bool:
-    """Whether ``folder`` holds any file that a guard writes."""
-    if any((folder / name).exists() for name in GUARD_FILES):
-        return True
-    # a run that ended before its first step; elsewhere such a page may be anybody's
-    return folder.name == GUARD_DIR and (folder / REPORT_FILE).exists()
+    num_runs: int = 1
+    num_replayed: int = 0
+    steps_file: str = 'read'
+    unrecorded: dict[str, int] = field(default_factory=dict)
 
 
 def read_run(path: str | Path) -> RunRecord:
@@ -112,13 +71,14 @@ def read_guard_dir(guard_dir: str | Path) -> RunRecord:
         RunFilesError: If a file exists and cannot be opened.
     """
     record = RunRecord(guard_dir=Path(guard_dir))
-    _read_lines(record, 'steps.jsonl', lambda row: _keep_step(row, record.steps))
+    _read_steps(record)
     _read_lines(record, 'journal.jsonl', lambda row: _keep_entry(row, record.journal))
+    _read_lines(record, 'unrecorded.jsonl', lambda row: _count_kind(row, record))
     try:
         folders = _incident_folders(record.guard_dir / 'incidents')
     except OSError as error:
         raise RunFilesError(
-            f'{record.guard_dir / "incidents"}: cannot be read ({_reason(error)})'
+            f'{record.guard_dir / "incidents"}: cannot be read ({reason_of(error)})'
         ) from error
     for folder in folders:
         incident = read_incident(folder, name=f'incidents/{folder.name}')
@@ -143,22 +103,12 @@ def read_incident(folder: str | Path, *, name: str | None = None) -> Incident:
         row = _load_object(path.read_bytes())
     except OSError as error:
         return damaged_incident(
-            name, f'{INCIDENT_FILE} cannot be read ({_reason(error)})'
+            name, f'{INCIDENT_FILE} cannot be read ({reason_of(error)})'
         )
     if row is None:
         state = 'empty' if size == 0 else 'damaged (not a JSON object)'
         return damaged_incident(name, f'{INCIDENT_FILE} is {state}')
     return parse_incident(row, folder=name)
-
-
-def _age(run: Path) -> tuple[bool, str, float]:
-    # mmengine names a run by when it began; a copied folder has a new mtime
-    dated = _TIMESTAMP.fullmatch(run.name) is not None
-    return dated, run.name if dated else '', run.stat().st_mtime
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, 'strerror', None) or str(error)
 
 
 def _load_object(text: bytes) -> dict[str, Any] | None:
@@ -190,11 +140,38 @@ def _read_lines(
     except FileNotFoundError:
         return
     except OSError as error:
-        raise RunFilesError(f'{path}: cannot be read ({_reason(error)})') from error
+        raise RunFilesError(f'{path}: cannot be read ({reason_of(error)})') from error
     if num_damaged:
         record.num_damaged += num_damaged
         lines = format_count(num_damaged, 'damaged line')
         record.problems.append(f'{name}: {lines} left out')
+
+
+def _read_steps(record: RunRecord) -> None:
+    marked: list[int] = []
+
+    def keep(row: dict[str, Any]) -> bool:
+        is_kept = _keep_step(row, record.steps)
+        if is_kept and row.get('started') is not None:
+            marked.append(len(record.steps) - 1)
+        return is_kept
+
+    _read_lines(record, STEPS_FILE, keep)
+    if not record.steps:
+        is_there = (record.guard_dir / STEPS_FILE).is_file()
+        state = 'damaged' if record.num_damaged else 'empty'
+        record.steps_file = state if is_there else 'absent'
+    starts = find_starts(record.steps, marked)
+    record.num_runs = max(1, len(starts))
+    record.steps, record.num_replayed = drop_replayed(record.steps, starts)
+
+
+def _count_kind(row: dict[str, Any], record: RunRecord) -> bool:
+    kind = read_text(row.get('kind'))
+    if kind is None:
+        return False
+    record.unrecorded[kind] = record.unrecorded.get(kind, 0) + 1
+    return True
 
 
 def _keep_entry(row: dict[str, Any], journal: list[dict[str, Any]]) -> bool:

@@ -8,33 +8,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Sequence
 
-from mmgradguard.core.types import StepSample, Verdict
+from mmgradguard.core.types import StepSample
 from mmgradguard.report.incident_record import Incident
-from mmgradguard.report.values import (
-    format_count,
-    format_number,
-    format_place,
-    format_share,
-    shorten,
-)
-
-#: Above this share of clipped steps the threshold, not the gradient, sets the length.
-ALWAYS_CLIPPED = 0.9
-
-_SKIP_WORDS = {
-    'scaler': 'by the scaler while it searched for its loss scale: harmless, the '
-    'weights stayed as they were',
-    'nonfinite': 'because their gradients were not finite: the weights stayed as '
-    'they were',
-    'spike': 'because their gradients were a spike: the weights stayed as they were',
-    'exception': 'because training raised on their batch: the weights stayed as '
-    'they were',
-}
 
 
 @dataclass
 class SkippedImage:
-    """An image of batches whose step was skipped."""
+    """An image of batches whose step was skipped; counts are of iterations."""
 
     img_id: str
     img_path: str | None = None
@@ -47,15 +27,23 @@ class Summary:
     """Figures of a run. Norms are of single steps, unscaled, before clipping.
 
     `num_clipped` of `num_clippable` steps were shortened: those taken, with a
-    threshold and a finite norm. `num_restarts`: how often the iteration went back, by a
-    resume or by another run in the same folder. `largest_*` is the largest finite norm
-    of one step and where it was (0-based, as in the file); None without one.
+    threshold and a finite norm. `num_runs` wrote into the folder; `num_replayed` steps
+    were taken again after a resume and count once; `num_restarts`: how often the
+    iteration still goes back. `unrecorded`: incidents beyond ``max_incidents``, by
+    kind. `weights_lost`: whether weights were seen not to be finite. `steps_file`: see
+    `RunRecord`. `largest_*` is the largest finite norm of one step and where it was
+    (0-based, as in the file); None without one.
     """
 
     num_steps: int = 0
     num_iterations: int = 0
+    num_runs: int = 1
+    num_replayed: int = 0
     num_restarts: int = 0
+    steps_file: str = 'read'
+    weights_lost: bool = False
     num_incidents: int = 0
+    unrecorded: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     num_nonfinite: int = 0
     num_nonfinite_taken: int = 0
@@ -79,6 +67,7 @@ def build_summary(
     """Return the figures of a run."""
     summary = Summary(num_steps=len(steps), num_incidents=len(incidents))
     summary.skipped_images = count_skipped_images(incidents)
+    summary.weights_lost = any(map(is_loss_of_weights, incidents))
     if not steps:
         return summary
     iterations = [sample.iteration for sample in steps]
@@ -121,128 +110,32 @@ def _add_clipping(summary: Summary, finite: Sequence[StepSample]) -> None:
 
 def count_skipped_images(incidents: Sequence[Incident]) -> list[SkippedImage]:
     """Return the images of skipped batches, the most often skipped first."""
-    images: dict[str, SkippedImage] = {}
+    paths: dict[str, str | None] = {}
+    skipped: dict[str, set[object]] = {}
+    blamed: dict[str, set[object]] = {}
     for incident in incidents:
-        seen = set()
+        # one batch may hold an image twice (Mosaic), and a resume may take it again:
+        # what counts are iterations
+        place = incident.folder if incident.iteration is None else incident.iteration
         for sample in incident.samples if incident.action == 'skipped' else []:
             if sample.img_id is None:
                 continue
-            image = images.setdefault(sample.img_id, SkippedImage(sample.img_id))
-            image.img_path = image.img_path or sample.img_path
-            image.num_culprit += bool(sample.culprit)
-            # one batch may hold an image twice (Mosaic); it was skipped once
-            image.num_skips += sample.img_id not in seen
-            seen.add(sample.img_id)
-    return sorted(images.values(), key=lambda i: (-i.num_culprit, -i.num_skips))
-
-
-def describe(summary: Summary, incidents: Sequence[Incident]) -> list[str]:
-    """Return what the figures mean, the most important first."""
-    if not summary.num_steps:
-        sentences = ['No optimizer step is recorded: training ended before the first.']
-        return sentences + _describe_incidents(summary, incidents)
-    return [
-        *_describe_incidents(summary, incidents),
-        *_describe_nonfinite(summary),
-        *_describe_skips(summary),
-        *_describe_images(summary),
-        *_describe_norms(summary),
-        *_describe_clipping(summary),
-        *_describe_restarts(summary),
+            paths[sample.img_id] = paths.get(sample.img_id) or sample.img_path
+            skipped.setdefault(sample.img_id, set()).add(place)
+            if sample.culprit:
+                blamed.setdefault(sample.img_id, set()).add(place)
+    images = [
+        SkippedImage(img_id, path, len(skipped[img_id]), len(blamed.get(img_id, ())))
+        for img_id, path in paths.items()
     ]
+    return sorted(images, key=lambda i: (-i.num_culprit, -i.num_skips))
 
 
-def _describe_incidents(summary: Summary, incidents: Sequence[Incident]) -> list[str]:
-    if not incidents:
-        return [f'No incident in {format_count(summary.num_steps, "step")}.']
-    counts = Counter(incident.verdict for incident in incidents)
-    order = (Verdict.FATAL, Verdict.SUSPICIOUS, Verdict.BENIGN)
-    parts = [f'{counts[v.value]} {v.value}' for v in order if counts[v.value]]
-    return [f'{format_count(len(incidents), "incident")}: {", ".join(parts)}.']
-
-
-def _describe_nonfinite(summary: Summary) -> list[str]:
-    num = summary.num_nonfinite_taken
-    if not num:
-        return []
-    return [
-        f'{format_count(num, "step")} with a non-finite grad_norm (total_norm) '
-        f'{"was" if num == 1 else "were"} not skipped: check that the weights are '
-        'finite. AdaptiveClipHook skips such steps.'
-    ]
-
-
-def _describe_skips(summary: Summary) -> list[str]:
-    return [
-        f'{num} of {format_count(summary.num_steps, "step")} skipped '
-        f'{_SKIP_WORDS[reason]}.'
-        for reason, num in summary.skipped.items()
-    ]
-
-
-def _describe_restarts(summary: Summary) -> list[str]:
-    if not summary.num_restarts:
-        return []
-    times = format_count(summary.num_restarts, 'time')
-    return [
-        f'The iteration goes back {times}: a resume, or several runs that wrote into '
-        'this folder; all of them are counted and drawn here.'
-    ]
-
-
-def _describe_images(summary: Summary) -> list[str]:
-    sentences = []
-    is_explained = any(image.num_culprit for image in summary.skipped_images)
-    for image in summary.skipped_images[:5]:
-        name = shorten(image.img_id, 60)
-        if image.img_path:
-            name += f' ({shorten(image.img_path, 160)})'
-        batches = format_count(image.num_skips, 'skipped step')
-        if image.num_culprit:
-            sentences.append(
-                f'Image {name} was in {batches}, marked as the culprit in '
-                f'{image.num_culprit}: look at it and at its annotation.'
-            )
-        elif image.num_skips > 1 and not is_explained:
-            sentences.append(f'Image {name} was in {batches}: look at it.')
-    return sentences
-
-
-def _describe_norms(summary: Summary) -> list[str]:
-    if summary.largest_norm is None:
-        return ['No step had a finite grad_norm (total_norm).']
-    place = format_place(summary.largest_epoch, summary.largest_iteration)
-    text = (
-        'Largest grad_norm (total_norm) of a single step: '
-        f'{format_number(summary.largest_norm)} at {place}'
+def is_loss_of_weights(incident: Incident) -> bool:
+    """Whether weights, moments or EMA were seen not to be finite."""
+    phase = incident.first_bad.phase if incident.first_bad else None
+    return (
+        incident.weights_lost is not None
+        or incident.kind == 'nonfinite_weights'
+        or phase == 'weights'
     )
-    ratio = summary.largest_norm / summary.median_norm if summary.median_norm else 0
-    if ratio >= 10:
-        text += f', {format_number(ratio)} times the median'
-    if summary.largest_skipped:
-        text += '; that step was skipped'
-    return [f'{text}.']
-
-
-def _describe_clipping(summary: Summary) -> list[str]:
-    num, total = summary.num_clipped, summary.num_clippable
-    if not total:
-        return []
-    low, high = summary.smallest_max_norm, summary.largest_max_norm
-    head = f'{num} of {format_count(total, "step")} ({format_share(num, total)}) '
-    fixed = low is not None and high is not None and high - low <= 1e-6 * high
-    limit = format_number(low)
-    if num < ALWAYS_CLIPPED * total:
-        return [f'{head}clipped.'] if num else ['No step was clipped.']
-    if not fixed:
-        return [
-            f'{head}clipped, by a threshold between {limit} and {format_number(high)}.'
-        ]
-    return [
-        f'{head}clipped at max_norm {limit}, so every such step has the same length, '
-        f'{limit}: the effective step is set by lr x max_norm, not by the size of the '
-        'gradient. An adaptive threshold acts only below this ceiling, and past norms '
-        f'(median {format_number(summary.median_norm)}) lie above it: it cannot act '
-        'here. Lowering max_norm is only a lower lr (and under Adam or AdamW, which '
-        'divide a constant factor out again, hardly even that).'
-    ]

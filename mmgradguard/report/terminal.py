@@ -6,9 +6,10 @@ import math
 import sys
 from typing import IO, Any, Sequence
 
-from mmgradguard.report.console import Console
+from mmgradguard.report.console import Console, open_console
 from mmgradguard.report.incident_record import Incident
 from mmgradguard.report.model import RunReport
+from mmgradguard.report.terminal_styles import STYLES
 from mmgradguard.report.tiles import summary_tiles
 from mmgradguard.report.values import format_number, shorten
 from mmgradguard.report.words import (
@@ -21,12 +22,6 @@ from mmgradguard.report.words import (
     format_config,
 )
 
-STYLES = {
-    'healthy': 'bold green',
-    'benign': 'bold cyan',
-    'suspicious': 'bold yellow',
-    'fatal': 'bold red',
-}
 #: Rows of a table; the page has more, the file has all.
 MAX_ROWS = 10
 #: Incidents told in detail; the table has them all.
@@ -45,11 +40,8 @@ def render_terminal(
         report: What to show.
         file: Where the text will go; defaults to ``sys.stdout``.
         width: Columns; defaults to those of the terminal.
-
-    Raises:
-        MissingPackageError: If rich is not installed.
     """
-    page = Console(file or sys.stdout, width)
+    page = open_console(file or sys.stdout, width)
     page.line(f'{report.title}  ', (report.verdict, STYLES[report.verdict]))
     for sentence in report.sentences:
         page.item(sentence)
@@ -68,12 +60,8 @@ def render_terminal(
 def render_incident(
     incident: Incident, *, file: IO[str] | None = None, width: int | None = None
 ) -> str:
-    """Return one incident as text, coloured if ``file`` is a terminal.
-
-    Raises:
-        MissingPackageError: If rich is not installed.
-    """
-    page = Console(file or sys.stdout, width)
+    """Return one incident as text, coloured if ``file`` is a terminal."""
+    page = open_console(file or sys.stdout, width)
     _add_incident(page, incident)
     return page.text()
 

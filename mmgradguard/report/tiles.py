@@ -27,9 +27,11 @@ def summary_tiles(report: RunReport) -> list[tuple[str, str, str]]:
         ('largest single step', largest, place if summary.largest_norm else '')
     )
     skipped = ', '.join(f'{num} {why}' for why, num in summary.skipped.items())
+    unrecorded = sum(summary.unrecorded.values())
+    remark = f'{unrecorded} more not recorded' if unrecorded else ''
     tiles = [
         ('steps', str(summary.num_steps), f'{summary.num_iterations} iterations'),
-        ('incidents', str(summary.num_incidents), ''),
+        ('incidents', str(summary.num_incidents), remark),
         ('skipped steps', str(sum(summary.skipped.values())), skipped),
         ('non-finite steps', str(summary.num_nonfinite), ''),
         *norms,

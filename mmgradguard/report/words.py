@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import keyword
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mmgradguard.report.incident_record import Incident, Intervention
 from mmgradguard.report.values import format_number, format_place
+
+if TYPE_CHECKING:
+    from mmgradguard.report.incident_parts import Intervention
+    from mmgradguard.report.incident_record import Incident
 
 KIND_WORDS = {
     'exception': 'Training raised an exception',

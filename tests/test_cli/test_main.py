@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_cli.log_lines import mmengine_text
 from test_report.run_builder import (
     HOSTILE,
     bad_run,
@@ -104,10 +105,13 @@ def test_a_missing_plotly_costs_only_the_page(tmp_path, capsys, monkeypatch):
     assert 'pip install plotly' in streams.err
 
 
-def test_a_missing_rich_is_one_line(tmp_path, capsys, monkeypatch):
+def test_a_missing_rich_costs_only_the_colours(tmp_path, capsys, monkeypatch):
     bad_run(tmp_path)
     monkeypatch.setitem(sys.modules, 'rich.console', None)
-    assert 'pip install rich' in failure_of(capsys, 'report', str(tmp_path))
+    assert main(['report', str(tmp_path), '--no-html']) == 1
+    streams = capsys.readouterr()
+    assert '3 incidents' in streams.out
+    assert streams.err == ''
 
 
 def test_json_is_strict(tmp_path, capsys):
@@ -159,10 +163,10 @@ def test_a_damaged_incident_alone_is_unreadable_input(tmp_path, capsys, content)
 
 def test_bad_usage_is_one_line(tmp_path, capsys):
     assert 'a verb or a PATH is needed' in failure_of(capsys)
-    assert 'nor a verb; verbs: report' in failure_of(capsys, 'reprot')
+    assert 'nor a verb; verbs: analyze' in failure_of(capsys, 'reprot')
     assert 'required: WORK_DIR' in failure_of(capsys, 'report')
     assert 'no such file' in failure_of(capsys, 'report', str(tmp_path / 'gone'))
-    assert 'no guard files' in failure_of(capsys, str(tmp_path))
+    assert 'a directory without runs' in failure_of(capsys, str(tmp_path))
     assert 'no guard files' in failure_of(capsys, 'report', str(tmp_path))
     assert '--nope' in failure_of(capsys, 'report', str(tmp_path), '--nope')
     both = ('report', str(tmp_path), '--json', '--markdown')
@@ -217,6 +221,62 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path):
     assert (done.returncode, done.stderr) == (1, '')
 
 
+VERBS = ('analyze', 'compare', 'report', 'incident')
+
+
+@pytest.fixture
+def words_of(tmp_path):
+    """Return the words of a command that prints, by its verb."""
+    folder = bad_run(tmp_path)
+    log = tmp_path / 'a.log'
+    log.write_text(mmengine_text(30))
+    return {
+        'analyze': ['analyze', str(log)],
+        'compare': ['compare', str(log), str(log)],
+        'report': ['report', str(tmp_path), '--no-html'],
+        'incident': ['incident', str(folder / 'incidents/70')],
+    }
+
+
+@pytest.mark.parametrize('verb', VERBS)
+@pytest.mark.parametrize('output', [[], ['--json']])
+def test_a_closed_stdout_is_one_line(words_of, monkeypatch, capsys, verb, output):
+    monkeypatch.setattr(sys, 'stdout', None)
+    assert main([*words_of[verb], *output]) == 2
+    line = capsys.readouterr().err
+    assert line == 'mmgradguard: stdout: cannot be written (it is closed)\n'
+
+
+@pytest.mark.parametrize('verb', [*VERBS, 'help'])
+def test_a_stdout_that_takes_nothing_is_one_line(words_of, tmp_path, verb):
+    command = [sys.executable, '-m', 'mmgradguard', *words_of.get(verb, ['--help'])]
+    (tmp_path / 'full').write_text('')
+    with open(tmp_path / 'full', 'rb') as full:  # opened to be read: no write succeeds
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith('mmgradguard: stdout: cannot be written (')
+    assert done.stderr.count('\n') == 1
+
+
+def test_a_full_disk_is_one_line_and_not_written_again(words_of, monkeypatch, capsys):
+    class Full(io.StringIO):
+        def flush(self):
+            raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(sys, 'stdout', Full())
+    assert main(words_of['analyze']) == 2
+    line = capsys.readouterr().err
+    assert line == (
+        'mmgradguard: stdout: cannot be written (No space left on device)\n'
+    )
+    monkeypatch.setattr(sys, 'stderr', Full())
+    assert main(words_of['analyze']) == 2
+    monkeypatch.setattr(sys, 'stderr', None)
+    assert main(words_of['analyze']) == 2
+
+
 @settings(
     deadline=None,
     max_examples=40,
@@ -233,3 +293,43 @@ def test_any_bytes_in_the_files_end_in_a_known_status(tmp_path, steps, incident,
     (folder / 'incident.json').write_bytes(whole[: len(incident) * 5] + incident)
     assert main(['report', str(tmp_path), '--no-html']) in (0, 1)
     assert main([str(folder)]) in (0, 1, 2)
+
+
+@pytest.mark.parametrize('words', [[''], ['report', ''], ['incident', '']])
+def test_an_empty_path_is_refused(capsys, monkeypatch, tmp_path, words):
+    # pathlib takes it for the current folder, which may hold a run by chance
+    write_incident(write_run(tmp_path), incident_row(1))
+    monkeypatch.chdir(tmp_path / '20260102_030405' / 'grad_guard' / 'incidents' / '1')
+    assert 'the path is empty' in failure_of(capsys, *words)
+    monkeypatch.chdir(tmp_path)
+    assert 'the path is empty' in failure_of(capsys, *words)
+
+
+def test_a_folder_above_the_run_is_told_where_it_is(tmp_path, capsys):
+    write_run(tmp_path / 'work_dirs' / 'dino')
+    write_run(tmp_path / 'work_dirs' / 'detr')
+    (tmp_path / 'work_dirs' / 'empty').mkdir()
+    text = failure_of(capsys, 'report', str(tmp_path / 'work_dirs'))
+    folder = tmp_path / 'work_dirs'
+    assert text.endswith(
+        f'There are some below: {folder / "detr"}, {folder / "dino"}\n'
+    )
+    assert 'There are some below' not in failure_of(
+        capsys, 'report', str(folder / 'empty')
+    )
+
+
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        ('', 'steps.jsonl is empty'),
+        ('{"step": 0, "ite\n\x00\x00\n[]\n', 'every line of steps.jsonl is damaged'),
+    ],
+)
+def test_steps_that_cannot_be_read_are_no_healthy_run(tmp_path, capsys, text, words):
+    (tmp_path / 'steps.jsonl').write_text(text)
+    assert main(['report', str(tmp_path), '--no-html']) == 1
+    out = ' '.join(capsys.readouterr().out.split())
+    assert words in out
+    assert 'before the first' not in out
+    assert 'healthy' not in out

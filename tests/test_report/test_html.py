@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import json
 import re
 import sys
-from html.parser import HTMLParser
 
 import pytest
+from test_report.html_page import Page, all_texts
 from test_report.run_builder import (
     HOSTILE,
     bad_run,
@@ -17,45 +16,6 @@ from test_report.run_builder import (
 from mmgradguard.report import build_report, read_run
 from mmgradguard.report.html import render_html
 from mmgradguard.report.packages import MissingPackageError
-
-
-class Page(HTMLParser):
-    """Collects what a browser would run, fetch, and show."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.scripts, self.tags, self.shown, self.urls, self.ids = [], [], [], [], []
-        self._open = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        values = dict(attrs)
-        self.urls += [values[name] for name in ('src', 'href') if name in values]
-        self.ids += [values['id']] if 'id' in values else []
-        if tag in ('script', 'style'):
-            self._open.append(tag)
-            self.scripts.append([tag, ''])
-
-    def handle_endtag(self, tag):
-        if self._open and tag == self._open[-1]:
-            self._open.pop()
-
-    def handle_data(self, data):
-        if self._open:
-            self.scripts[-1][1] += data
-        else:
-            self.shown.append(data)
-
-    @property
-    def text(self):
-        return ' '.join(' '.join(self.shown).split())
-
-    @property
-    def figures(self):
-        texts = [text for tag, text in self.scripts if tag == 'script']
-        return json.loads(texts[0], parse_constant=pytest.fail)
 
 
 def page_of(work_dir):
@@ -165,14 +125,14 @@ def test_no_string_of_a_file_becomes_markup(tmp_path, text):
         assert hostile.tags.count('script') == harmless.tags.count('script') == 3
     assert set(hostile.tags) <= set(harmless.tags)
     assert ('{{ 7 * 7 }}' in hostile.text) == ('{{ 7 * 7 }}' in text)
-    for trace in _all_texts(hostile.figures):
+    for trace in all_texts(hostile.figures):
         assert not re.search(r'<(?!br>|extra>|/extra>)', trace)
 
 
 def test_the_meta_test_finds_markup():
     page = Page('<p><script>alert(1)</script></p>')
     assert page.tags == ['p', 'script']
-    assert list(_all_texts({'a': ['<b>']})) == ['a', '<b>']
+    assert list(all_texts({'a': ['<b>']})) == ['a', '<b>']
 
 
 def test_a_template_of_plotly_holds_no_text_of_a_file(tmp_path):
@@ -208,8 +168,8 @@ def test_extreme_norms_are_drawn(tmp_path, norm):
 @pytest.mark.parametrize(
     ('module', 'line'),
     [
-        ('jinja2', 'report.html needs Jinja2: pip install Jinja2'),
-        ('plotly.offline', 'report.html needs plotly: pip install plotly'),
+        ('jinja2', 'an HTML page needs Jinja2: pip install Jinja2'),
+        ('plotly.offline', 'an HTML page needs plotly: pip install plotly'),
     ],
 )
 def test_a_missing_package_is_one_clear_line(tmp_path, monkeypatch, module, line):
@@ -218,15 +178,3 @@ def test_a_missing_package_is_one_clear_line(tmp_path, monkeypatch, module, line
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingPackageError, match=f'^{re.escape(line)}$'):
         render_html(report)
-
-
-def _all_texts(value):
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield key
-            yield from _all_texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _all_texts(item)
-    elif isinstance(value, str):
-        yield value

@@ -14,9 +14,9 @@ from test_report.run_builder import (
 )
 
 from mmgradguard.report import build_report, read_run
-from mmgradguard.report.markdown import (
+from mmgradguard.report.markdown import render_markdown
+from mmgradguard.report.markdown_parts import (
     MAX_LENGTH,
-    render_markdown,
     shorten_path,
     shorten_paths,
 )

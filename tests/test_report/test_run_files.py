@@ -18,7 +18,8 @@ from test_report.run_builder import (
 from mmgradguard.core.errors import RunFilesError
 from mmgradguard.report import run_files
 from mmgradguard.report.model import build_report
-from mmgradguard.report.run_files import find_guard_dir, read_guard_dir, read_run
+from mmgradguard.report.run_files import read_guard_dir, read_run
+from mmgradguard.report.run_folders import find_guard_dir
 
 REUSE = settings(
     deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

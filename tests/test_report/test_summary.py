@@ -7,7 +7,8 @@ from test_report.run_builder import incident_row
 
 from mmgradguard.core.types import StepSample
 from mmgradguard.report.incident_record import parse_incident
-from mmgradguard.report.summary import build_summary, count_skipped_images, describe
+from mmgradguard.report.run_sentences import describe
+from mmgradguard.report.summary import build_summary, count_skipped_images
 
 
 def steps_of(norms, max_norm=0.1, **fields):
@@ -53,12 +54,13 @@ def test_nonfinite_norms_enter_no_figure():
 
 
 def test_a_run_that_is_always_clipped_is_explained():
-    text = told(steps_of([60.0 + i for i in range(20)]))
+    steps = steps_of([60.0 + i for i in range(20)])
+    text = told(steps)
     assert '20 of 20 steps (100 %) clipped at max_norm 0.1' in text
-    assert 'the same length' in text
-    assert 'lr x max_norm' in text
-    assert 'it cannot act here' in text
-    assert 'only a lower lr' in text
+    assert 'lr x max_norm sets the step' in text
+    # short, and after what needs a person
+    assert len(describe(build_summary(steps, []), [])[-1]) < 220
+    assert text.index('Largest grad_norm') < text.index('(100 %) clipped')
 
 
 def test_a_run_that_is_sometimes_clipped_is_not_explained():
@@ -128,8 +130,8 @@ def test_an_image_in_many_skipped_steps_is_told_when_no_culprit_is_known():
 
 def test_runs_that_share_a_folder_are_told():
     steps = steps_of([1.0, 1.0, 1.0])
-    assert 'The iteration goes back' not in told(steps)
-    assert 'The iteration goes back 1 time:' in told(steps + steps)
+    assert 'This folder holds' not in told(steps)
+    assert 'This folder holds 2 runs; they are counted' in told(steps + steps)
 
 
 def test_an_empty_run_says_so():
@@ -146,3 +148,41 @@ def test_a_run_without_a_finite_norm_says_so():
     steps = steps_of([1.0])
     steps[0].total_norm, steps[0].skipped = math.inf, 'nonfinite'
     assert 'No step had a finite grad_norm' in told(steps)
+
+
+def test_an_image_of_a_replayed_incident_is_counted_once():
+    rows = [incident_row(5), incident_row(5), incident_row(9)]
+    names = ('incidents/5', 'incidents/5-2', 'incidents/9')
+    incidents = [parse_incident(row, folder=name) for row, name in zip(rows, names)]
+    image = count_skipped_images(incidents)[0]
+    assert (image.img_id, image.num_skips, image.num_culprit) == ('17', 2, 2)
+
+
+def test_lost_weights_come_first_and_are_not_to_be_checked():
+    steps = steps_of([1.0, math.nan])
+    lost = {
+        'iteration': 3,
+        'epoch': 0,
+        'name': 'w',
+        'checkpoint': '/w/last_finite_a.pth',
+    }
+    row = incident_row(3, kind='nonfinite_weights', verdict='fatal', weights_lost=lost)
+    sentences = describe(
+        build_summary(steps, [parse_incident(row, folder='x')]),
+        [parse_incident(row, folder='x')],
+    )
+    assert sentences[0] == (
+        'Weights are not finite since epoch 1, iteration 4 (or shortly before), '
+        'such as w: nothing after that can be used. Resume from '
+        '/w/last_finite_a.pth (the newest checkpoint with finite weights).'
+    )
+    text = ' '.join(sentences)
+    assert '1 step with a non-finite grad_norm (total_norm) was not skipped.' in text
+    assert 'check that the weights are finite' not in text
+    assert 'check that the weights are finite' in told(steps)
+
+
+def test_lost_weights_of_an_older_release_are_told_too():
+    row = incident_row(3, kind='nonfinite_weights', verdict='fatal')
+    text = told(steps_of([1.0]), [parse_incident(row, folder='x')])
+    assert text.startswith('Weights are not finite since epoch 2, iteration 4')

@@ -14,7 +14,6 @@ from test_report.run_builder import (
 
 from mmgradguard.report import build_report, read_run
 from mmgradguard.report.incident_record import parse_incident
-from mmgradguard.report.packages import MissingPackageError
 from mmgradguard.report.terminal import render_incident, render_terminal, sparkline
 from mmgradguard.report.words import format_config
 
@@ -107,8 +106,8 @@ def test_a_curve_of_extremes_is_drawn(values):
     assert len(sparkline(values, 10)) == len(values)
 
 
-def test_a_missing_rich_is_one_clear_line(tmp_path, monkeypatch):
-    write_run(tmp_path)
+def test_without_rich_a_terminal_gets_the_plain_page(tmp_path, monkeypatch):
+    bad_run(tmp_path)
+    plain = text_of(tmp_path, width=80)
     monkeypatch.setitem(sys.modules, 'rich.console', None)
-    with pytest.raises(MissingPackageError, match=r'needs rich: pip install rich$'):
-        text_of(tmp_path)
+    assert text_of(tmp_path, file=Terminal(), width=80) == plain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from mmgradguard.core.robust import RollingWindow, robust_z_score
 
@@ -21,8 +21,7 @@ class SpikeRule:
     Norms and losses of a healthy run rise and fall by factors, so the score is of the
     logarithm, against the median and MAD of a sliding window. Both conditions must
     hold: a ratio to the median, since a very steady run makes small changes look rare,
-        and a
-    score, since a noisy run makes large ratios common. A healthy Deformable DETR
+    and a score, since a noisy run makes large ratios common. A healthy Deformable DETR
     shows one norm 3.7 times its median, and another spread of two between quantiles.
 
     Args:
@@ -65,6 +64,30 @@ class SpikeRule:
         """Remember a value; zero, negative and non-finite ones are ignored."""
         if 0 < value < math.inf:
             self._logs.push(math.log(value))
+
+    def skim(self, values: Sequence[float]) -> bool:
+        """Remember all of ``values`` if `judge` would find none of them; else nothing.
+
+        The quick way through a long log: it compares the largest value with a lower
+        bound of the median that any of them will be judged by.
+
+        Returns:
+            Whether they were remembered. False says only that each must be judged.
+        """
+        num, low, high = len(self._logs), min(values), max(values)
+        # a sum is not finite if any value is not, and `min` and `max` may miss a NaN
+        if num < max(self.warmup, 1) or not low > 0 or not sum(values) < math.inf:
+            return False
+        log_low, limit = math.log(low), math.log(high) - math.log(self.min_ratio)
+        if not limit < min(log_low, min(self._logs)):
+            middle, past = (num - 1) // 2, sorted(self._logs)
+            floor = min(past[middle], log_low)
+            if middle >= len(values):  # so many new ones can come below a remembered
+                floor = max(floor, past[middle - len(values)])
+            if not limit < floor:
+                return False
+        self._logs.extend(map(math.log, values))
+        return True
 
     def typical(self) -> float | None:
         """Return the median of what is remembered, None if nothing is."""

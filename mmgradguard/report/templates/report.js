@@ -12,6 +12,8 @@
     Plotly.newPlot(div, figures[id].data, figures[id].layout, config);
     return div;
   });
+  // what a click on a marker jumps to
+  var targets = {incidents: 'incident-', events: 'event-'};
   // zooming one chart in time zooms them all
   var busy = false;
   charts.forEach(function (source) {
@@ -27,8 +29,8 @@
     });
     source.on('plotly_click', function (event) {
       var point = event.points[0];
-      if (point && point.data.meta === 'incidents') {
-        window.location.hash = 'incident-' + point.customdata;
+      if (point && point.data.meta in targets) {
+        window.location.hash = targets[point.data.meta] + point.customdata;
       }
     });
   });

@@ -1,0 +1,1 @@
+"""Reading logs of trainings: parsers, and what the rows say. Standard library only."""
