@@ -18,6 +18,12 @@ from mmgradguard.core.checks import check_choice, check_folder, refuse_unknown
 from mmgradguard.core.errors import GuardStop
 from mmgradguard.core.wall import Wall
 from mmgradguard.incident.monitor import Iteration, Monitor
+from mmgradguard.incident.plain_loop import (
+    check_pair,
+    check_state,
+    parameter_names,
+    read_losses,
+)
 from mmgradguard.incident.run_files import RunFiles
 from mmgradguard.incident.settings import MonitorSettings
 from mmgradguard.ops.loss_scale import LossScale
@@ -66,7 +72,9 @@ class GradGuard:
         max_incidents: Written per run.
 
     Raises:
-        ValueError: If an argument is out of range.
+        TypeError: If `model` is no module or `optimizer` no optimizer.
+        ValueError: If an argument is out of range, or the optimizer holds none of the
+            model's parameters.
     """
 
     def __init__(
@@ -92,6 +100,7 @@ class GradGuard:
         **unknown: Any,
     ) -> None:
         refuse_unknown(GradGuard, unknown)
+        check_pair(model, optimizer)
         check_folder('out_dir', out_dir)
         if scaler is not None and not hasattr(scaler, 'is_enabled'):
             raise ValueError(f'`scaler` must be a GradScaler or None, got {scaler!r}')
@@ -132,7 +141,10 @@ class GradGuard:
             settings=settings,
             device=device,
         )
-        self._monitor.is_acting = True
+        self._monitor.recorder.is_acting = True
+        self._monitor.module_norms.warn_of_unmatched(
+            parameter_names(model), self._monitor.log
+        )
         self._iteration = 0
         self._batch: Any = None
         self._is_open = False
@@ -151,15 +163,21 @@ class GradGuard:
         Raises:
             GuardStop: After `max_consecutive_skips` skipped steps in a row.
         """
-        terms = _read_losses(losses)
+        terms = read_losses(losses)
         self._try('recording', self._begin, self._batch if batch is None else batch)
         outcome = self._decide(terms)
         if outcome is None:
             return self._plain_step(terms)
         try:
             self._acting.take(outcome, self.optimizer.step)
-        finally:
+        except GuardStop as stop:
             self._try('recording', self._monitor.end, terms, self._lr())
+            stop.name_incident(self._monitor.last_incident)
+            raise
+        except BaseException:
+            self._try('recording', self._monitor.end, terms, self._lr())
+            raise
+        self._try('recording', self._monitor.end, terms, self._lr())
         if not outcome.is_finite and outcome.skipped is None:
             self._try('weights', self._check_weights)
         if not self._is_open:
@@ -195,7 +213,11 @@ class GradGuard:
             acting.drop_batch()
             max_norm = acting.guarded.max_norm
             self._try('recording', self._monitor.skip_step, self._lr(), max_norm)
-            acting.skip_dropped()
+            try:
+                acting.skip_dropped()
+            except GuardStop as stop:
+                stop.name_incident(self._monitor.last_incident)
+                raise
         finally:
             self._batch, self._is_open = None, False
             self._iteration += 1
@@ -205,9 +227,9 @@ class GradGuard:
         self._acting.detach_model()
         self._try('recording', self._monitor.close)
         if self._monitor.files is not None:
-            from mmgradguard.report import write_report
+            from mmgradguard.report.write import try_report
 
-            self._try('report', write_report, self._monitor.files.out_dir)
+            self._try('report', try_report, self._monitor.files.out_dir, self._tell)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what `load_state_dict` needs; loads with ``weights_only=True``."""
@@ -218,7 +240,12 @@ class GradGuard:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a saved state: the same gradients give the same decisions."""
+        """Go on from a saved state: the same gradients give the same decisions.
+
+        Raises:
+            ValueError: If `state` is not what `state_dict` returned.
+        """
+        check_state(state)
         self._acting.guarded.load_state_dict(state['acting'])
         self._monitor.load_state_dict(state['monitor'])
         self._iteration = int(state['iteration'])
@@ -259,6 +286,11 @@ class GradGuard:
             'recording', self._monitor.observe, outcome, self._acting.guarded.table
         )
 
+    def _tell(self, text: str) -> None:
+        files = self._monitor.files
+        if files is None or not files.is_unusable:  # that was told
+            _LOGGER.warning(text)
+
     def _lr(self) -> float | None:
         rates = [
             float(group['lr']) for group in self.optimizer.param_groups if 'lr' in group
@@ -271,28 +303,3 @@ class GradGuard:
         if bad and self._monitor.weights_are_finite:
             self._monitor.mark_weights_bad(bad, is_stopping=False)
             _LOGGER.error('WEIGHTS ARE NOT FINITE: nothing from here on can be used')
-
-
-def _read_losses(losses: Any) -> dict[str, float]:
-    """Return loss terms as floats, with their sum as ``loss`` where there is none.
-
-    What is no number, a string or None, is left out.
-    """
-    if not isinstance(losses, Mapping):
-        value = _read_number(losses)
-        return {} if value is None else {'loss': value}
-    numbers = {str(name): _read_number(value) for name, value in losses.items()}
-    terms = {name: value for name, value in numbers.items() if value is not None}
-    if terms and 'loss' not in terms:
-        terms['loss'] = sum(terms.values())
-    return terms
-
-
-def _read_number(value: Any) -> float | None:
-    if isinstance(value, (list, tuple)):  # detectors give a list per level
-        numbers = [n for n in map(_read_number, value) if n is not None]
-        return sum(numbers) if numbers else None
-    if isinstance(value, Tensor):
-        return float(value.detach().float().sum())
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number else None

@@ -42,7 +42,8 @@ def import_or_explain(name: str) -> ModuleType:
             raise
         raise ImportError(
             f'{name} needs {missing}, which is not installed: install it as your '
-            "detector's instructions say, or pip install 'mmgradguard[mmengine]'",
+            "detector's instructions say, or run pip install '.[mmengine]' in the "
+            'folder that holds the setup.py of mmgradguard',
             name=missing,
         ) from error
 

@@ -12,7 +12,11 @@ from mmengine.registry import HOOKS
 from torch import Tensor, nn
 
 from mmgradguard.compat import unwrap_model
-from mmgradguard.core.checks import check_positive, refuse_unknown
+from mmgradguard.core.checks import (
+    check_positive,
+    refuse_unknown,
+    refuse_unknown_keys,
+)
 
 _KINDS = {
     'grad_spike': 'gradients of the parameters under `target` times `factor`',
@@ -23,6 +27,7 @@ _KINDS = {
     'weight_nan': 'one NaN in the first parameter under `target`',
     'exception': 'module `target` raises in its forward',
 }
+_KEYS = ('kind', 'iteration', 'target', 'factor')
 
 
 @HOOKS.register_module()
@@ -46,10 +51,15 @@ class FaultInjectionHook(Hook):
     # after every other hook has seen the iteration begin
     priority = 'VERY_LOW'
 
-    def __init__(self, *, faults: Sequence[dict[str, Any]], **unknown: Any) -> None:
+    def __init__(
+        self, *, faults: Sequence[dict[str, Any]] | None = None, **unknown: Any
+    ) -> None:
         refuse_unknown(FaultInjectionHook, unknown)
         if not isinstance(faults, (list, tuple)):
-            raise ValueError(f'`faults` must be a list of dicts, got {faults!r}')
+            raise ValueError(
+                '`faults` must be a list of dicts with the keys '
+                f'{", ".join(_KEYS)}, got {faults!r}'
+            )
         self.faults = [_check_fault(i, fault) for i, fault in enumerate(faults)]
         self._remove: list[Callable[[], None]] = []
 
@@ -154,12 +164,7 @@ def _check_fault(index: int, fault: Any) -> dict[str, Any]:
     key = f'faults[{index}]'
     if not isinstance(fault, dict):
         raise ValueError(f'`{key}` must be a dict, got {fault!r}')
-    unknown = fault.keys() - {'kind', 'iteration', 'target', 'factor'}
-    if unknown:
-        raise ValueError(
-            f'`{key}` has unknown keys {sorted(unknown)}; it takes kind, iteration, '
-            'target, factor'
-        )
+    refuse_unknown_keys(key, fault, _KEYS, 'a fault')
     if not isinstance(fault.get('kind'), str) or fault['kind'] not in _KINDS:
         raise ValueError(
             f'`{key}.kind` must be one of {", ".join(_KINDS)}, '

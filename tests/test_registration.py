@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ NAMES = [
     'AdaptiveClipOptimWrapper',
     'AdaptiveClipAmpOptimWrapper',
 ]
+HINT = "pip install '.[mmengine]'"
 CHECK = f"""
 from mmengine.registry import HOOKS, OPTIM_WRAPPERS
 found = [(HOOKS.get(n) or OPTIM_WRAPPERS.get(n)).__module__ for n in {NAMES!r}]
@@ -106,9 +108,17 @@ def test_what_is_missing_is_said_in_one_line(missing: str) -> None:
         '    mmgradguard.GradAnomalyHook\n'
         'except ImportError as error:\n'
         f"    assert 'needs {missing}, which is not installed' in str(error), error\n"
+        f'    assert {HINT!r} in str(error), error\n'
         'else:\n'
         '    raise SystemExit(1)\n'
     )
+
+
+def test_the_hint_is_a_documented_command() -> None:
+    root = Path(__file__).parents[1]
+    assert HINT in (root / 'README.md').read_text()
+    assert HINT in (root / 'docs' / 'getting_started.md').read_text()
+    assert "'mmengine'" in (root / 'setup.py').read_text()
 
 
 def test_public_names() -> None:

@@ -12,7 +12,7 @@ from torch.utils.hooks import RemovableHandle
 
 from mmgradguard.clip.guarded_step import GuardedStep, StepOutcome
 from mmgradguard.compat import mark_as_stepped, unwrap_model
-from mmgradguard.core.checks import check_count
+from mmgradguard.core.checks import check_count, find_unmatched
 from mmgradguard.core.errors import GuardStop
 from mmgradguard.ops.loss_scale import LossScale
 from mmgradguard.ops.module_state import ModuleState
@@ -79,6 +79,7 @@ class ActingStep:
         """Keep the model's state from before each accumulation, and learn its names."""
         self.detach_model()
         self.guarded.attach_model(model)
+        self._warn_of_unmatched(model)
         self._state = ModuleState(model)
         self._is_synchronised = unwrap_model(model) is not model
         hook = _BeforeForward(self)
@@ -169,6 +170,16 @@ class ActingStep:
         if self._state is not None:
             self._state.forget()
 
+    def _warn_of_unmatched(self, model: nn.Module) -> None:
+        names = [name for name, _ in unwrap_model(model).named_parameters()]
+        patterns = [g.pattern for g in self.guarded.groups if g.pattern is not None]
+        for pattern in find_unmatched(patterns, names):
+            # mmengine itself drops a warning that it printed before
+            self.warn(
+                f'`clip_groups`: no parameter matches {pattern!r}, such as '
+                f'{names[0] if names else "none"}; this entry does nothing'
+            )
+
     def _save_state(self) -> None:
         if self._state is not None and not self._state.is_saved:
             self._keep_state(self._state.save)
@@ -195,7 +206,7 @@ class ActingStep:
                 f'{self.num_consecutive_skips} steps in a row were skipped '
                 f'({reason}), `max_consecutive_skips` is '
                 f'{self.max_consecutive_skips}: this does not recover by itself. '
-                'Weights are as before the first of them; look at the incidents'
+                'Weights are as before the first of them'
             )
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mmgradguard.clip.policies import ClipPolicy, FixedClip, State, build_policy
-from mmgradguard.core.checks import check_pattern, check_positive
+from mmgradguard.core.checks import check_pattern, check_positive, refuse_duplicates
 
 
 class ClipGroup:
@@ -83,6 +83,7 @@ def build_groups(clip_policy: Any, clip_groups: Any) -> list[ClipGroup]:
             groups.append(ClipGroup(pattern, FixedClip(check_positive(key, limit))))
         else:
             groups.append(ClipGroup(pattern, build_policy(limit, key)))
+    refuse_duplicates('clip_groups', [str(group.pattern) for group in groups])
     return [*groups, ClipGroup(None, build_policy(clip_policy))]
 
 

@@ -7,13 +7,14 @@ and a non-finite norm changes no state: one NaN alters no later decision.
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any, Dict, Mapping, Protocol
 
 import torch
 from torch import Tensor
 
-from mmgradguard.core.checks import check_count, check_positive
+from mmgradguard.core.checks import check_count, check_positive, refuse_unknown_keys
 
 State = Dict[str, Tensor]
 
@@ -130,7 +131,18 @@ def build_policy(config: Any, key: str = 'clip_policy') -> ClipPolicy:
             f'got {config!r}'
         )
     arguments = {name: value for name, value in config.items() if name != 'type'}
+    _refuse_unknown_arguments(key, kind, arguments)
     try:
         return POLICIES[kind](**arguments)  # type: ignore[no-any-return]
     except (TypeError, ValueError) as error:
         raise ValueError(f'`{key}={dict(config)!r}`: {error}') from error
+
+
+def _refuse_unknown_arguments(
+    key: str, kind: str, arguments: Mapping[str, Any]
+) -> None:
+    parameters = inspect.signature(POLICIES[kind]).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):  # an entry that was added
+        return
+    known = ['type', *(p.name for p in parameters)]
+    refuse_unknown_keys(key, arguments, known, kind)

@@ -20,6 +20,22 @@ def check_choice(key: str, value: Any, allowed: Sequence[Any]) -> Any:
     return value
 
 
+def refuse_unknown_keys(
+    key: str, given: Iterable[str], known: Iterable[str], owner: str
+) -> None:
+    """Raise for keys of a config dict that ``owner`` does not take.
+
+    Raises:
+        ValueError: If there are any; the message lists the known ones.
+    """
+    names = sorted(str(name) for name in set(given) - set(known))
+    if names:
+        raise ValueError(
+            f'`{key}` has unknown keys {", ".join(names)}; '
+            f'{owner} takes {", ".join(sorted(known)) or "none"}'
+        )
+
+
 def refuse_unknown(
     owner: type, unknown: Iterable[str], also: Iterable[str] = ()
 ) -> None:
@@ -103,7 +119,29 @@ def check_patterns(key: str, value: Any) -> list[str] | None:
         raise ValueError(
             f'`{key}` must be a list of regular expressions, got {value!r}'
         )
-    return [check_pattern(key, pattern) for pattern in value]
+    patterns = [check_pattern(key, pattern) for pattern in value]
+    refuse_duplicates(key, patterns)
+    return patterns
+
+
+def refuse_duplicates(key: str, patterns: Sequence[str]) -> None:
+    """Raise if a pattern stands there twice: the second would never match.
+
+    Raises:
+        ValueError: Naming the first such pattern.
+    """
+    for i, pattern in enumerate(patterns):
+        if pattern in patterns[:i]:
+            raise ValueError(f'`{key}` holds the pattern {pattern!r} more than once')
+
+
+def find_unmatched(patterns: Iterable[str], names: Sequence[str]) -> list[str]:
+    """Return the patterns that match none of the parameter names.
+
+    >>> find_unmatched(['head', 'neck'], ['head.weight'])
+    ['neck']
+    """
+    return [p for p in patterns if not any(re.search(p, name) for name in names)]
 
 
 def check_pattern(key: str, pattern: Any) -> str:

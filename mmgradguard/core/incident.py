@@ -73,6 +73,17 @@ def _version_of(distribution: str) -> str | None:
         return None
 
 
+def name_image(sample: Mapping[str, Any]) -> str:
+    """Return an image's id, or its place in the batch where it has none.
+
+    >>> name_image({'index': 2, 'img_id': 17}), name_image({'index': 2, 'img_id': None})
+    ('image 17', 'the image at index 2 of the batch')
+    """
+    if sample.get('img_id') is None:
+        return f'the image at index {sample.get("index")} of the batch'
+    return f'image {sample["img_id"]}'
+
+
 def describe_loss_terms(losses: Mapping[str, float]) -> list[dict[str, Any]]:
     """Return the terms with those that are not finite marked as culprits.
 

@@ -30,8 +30,9 @@ def guard_train_step(session: RunSession) -> Callable[..., Any]:
         count = getattr(optim_wrapper, '_inner_count', None)
         try:
             outputs = host_train_step(data, optim_wrapper=optim_wrapper)
-        except GuardStop:
+        except GuardStop as stop:
             session.record_last_step()
+            session.name_incident(stop)
             raise
         except BaseException as error:
             if not isinstance(error, Exception):  # Ctrl-C, say
@@ -77,4 +78,8 @@ def _drop_batch(session: RunSession, wrapper: Any, count: int | None) -> None:
     session.record_dropped_step(
         largest_lr([wrapper.optimizer]), wrapper.acting.guarded.max_norm
     )
-    wrapper.acting.skip_dropped()
+    try:
+        wrapper.acting.skip_dropped()
+    except GuardStop as stop:
+        session.name_incident(stop)
+        raise

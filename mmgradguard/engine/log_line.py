@@ -20,7 +20,7 @@ def report_window(
     """
     for name, value in monitor.window.scalars().items():
         runner.message_hub.update_scalar(f'train/grad_guard/{name}', value)
-    norms = monitor.latest_module_norms()
+    norms = monitor.module_norms.latest()
     if norms:
         runner.visualizer.add_scalars(
             {f'grad_guard_norm/{name}': value for name, value in norms.items()},

@@ -12,12 +12,21 @@ from mmengine.registry import OPTIM_WRAPPERS
 from torch import nn
 
 from mmgradguard.compat import grad_scaler
-from mmgradguard.core.checks import check_count, check_positive, refuse_unknown
+from mmgradguard.core.checks import (
+    check_count,
+    check_positive,
+    refuse_unknown,
+    refuse_unknown_keys,
+)
 from mmgradguard.engine.guarded_wrapper import (
     ACTING_DEFAULTS,
     GuardedWrapperMixin,
     read_clip_grad,
 )
+
+_SCALER_KEYS = (
+    'init_scale', 'growth_factor', 'backoff_factor', 'growth_interval', 'enabled',
+)  # fmt: skip
 
 
 @OPTIM_WRAPPERS.register_module()
@@ -156,6 +165,7 @@ def build_scaler(device: str, loss_scale: Any, dtype: torch.dtype | None) -> Any
     if isinstance(loss_scale, float):
         loss_scale = {'init_scale': loss_scale}
     if isinstance(loss_scale, dict):
+        refuse_unknown_keys('loss_scale', loss_scale, _SCALER_KEYS, 'GradScaler')
         scale = check_positive('loss_scale', loss_scale.get('init_scale', 1.0))
         if not math.isfinite(scale):
             raise ValueError(f'`loss_scale` must be finite, got {scale}')

@@ -12,6 +12,7 @@ from mmengine.optim import OptimWrapperDict
 
 from mmgradguard.clip.acting_step import ActingStep
 from mmgradguard.clip.guarded_step import GuardedStep, StepOutcome
+from mmgradguard.compat import unwrap_model
 from mmgradguard.core.errors import GuardStop
 from mmgradguard.core.wall import Wall
 from mmgradguard.engine.average import guard_average
@@ -61,6 +62,7 @@ class RunSession:
         #: Whether the running iteration raised and was passed over.
         self.is_dropped = False
         self._fatal = ''
+        self._has_begun = False
 
     @staticmethod
     def of(runner: Any) -> RunSession:
@@ -128,9 +130,10 @@ class RunSession:
         bad = self._try(
             'weights', find_nonfinite_state, self.runner, self._optimizers()
         )
+        kept = self._try('checkpoints', self._pin) if bad else None
         # a matcher that dies of lost weights is to be followed by a check of them
         self._saw_nonfinite = bool(bad)
-        self._try('recording', self.monitor.fail, error, action, bad or ())
+        self._try('recording', self.monitor.fail, error, action, bad or (), kept)
 
     def record_dropped_step(self, lr: float | None, max_norm: float | None) -> None:
         """Record the step that did not happen because its iteration raised."""
@@ -142,6 +145,11 @@ class RunSession:
         if self.monitor is not None:
             lr = largest_lr(self._optimizers())
             self._try('recording', self.monitor.end, {}, lr)
+
+    def name_incident(self, stop: GuardStop) -> None:
+        """Add to the reason of a stop where to read on."""
+        if self.monitor is not None:
+            stop.name_incident(self.monitor.last_incident)
 
     def note_saving(self, checkpoint: dict[str, Any]) -> None:
         """Add our state to a checkpoint, and remember whether it is finite."""
@@ -187,6 +195,9 @@ class RunSession:
             device=next((str(p.device) for p in runner.model.parameters()), 'cpu'),
             settings=self.settings,
         )
+        self.monitor.recorder.has_begun = self._has_begun
+        names = [name for name, _ in unwrap_model(runner.model).named_parameters()]
+        self.monitor.module_norms.warn_of_unmatched(names, self._log)
         if self._loaded:
             self._try_loading(
                 lambda: self.monitor.load_state_dict(self._loaded['monitor'])
@@ -198,7 +209,7 @@ class RunSession:
                 self._watch(wrapper)
         self._replace(runner.model, 'train_step', guard_train_step(self))
         is_acting = any(isinstance(w, GuardedWrapperMixin) for w in self._wrappers())
-        self.monitor.is_acting = is_acting
+        self.monitor.recorder.is_acting = is_acting
         for ema in ema_models(runner) if is_acting else ():
             self._replace(ema, 'update_parameters', guard_average(ema, self._outcomes))
 
@@ -275,16 +286,24 @@ class RunSession:
         bad = find_nonfinite_state(self.runner, self._optimizers())
         if not bad:
             return
-        monitor.mark_weights_bad(bad, is_stopping=self.on_fatal == 'stop')
-        kept = self._checkpoints.pin() if get_rank() == 0 else None
+        kept = self._pin()
+        is_stopping = self.on_fatal == 'stop'
+        monitor.mark_weights_bad(bad, is_stopping=is_stopping, checkpoint=kept)
         self._fatal = (
             f'{len(bad)} tensors of weights, moments or EMA hold NaN or Inf, such as '
             f'{bad[0][0]}. {_where_to_resume(kept)}'
         )
         self._log('ERROR', f'WEIGHTS ARE NOT FINITE: {self._fatal}')
-        if self.on_fatal == 'stop':
+        if is_stopping:
+            stop = GuardStop(self._fatal)
+            self.name_incident(stop)
             self.finish()
-            raise GuardStop(self._fatal)
+            raise stop
+
+    def _pin(self) -> Path | None:
+        # one process links it; the others may be about to die, and name what there is
+        keeper = self._checkpoints
+        return keeper.pin() if get_rank() == 0 else keeper.newest_finite
 
     def _note_saving(self, checkpoint: dict[str, Any]) -> None:
         if self.monitor is not None:
@@ -310,16 +329,23 @@ class RunSession:
             return
         # train() may be called again on this runner, and goes on
         self._loaded = self._state(monitor)
+        self._has_begun = monitor.recorder.has_begun
         self._watchers.clear()
         monitor.close()
         if get_rank() == 0 and monitor.files is not None:
-            from mmgradguard.report import write_report
+            from mmgradguard.report.write import try_report
 
-            path = write_report(monitor.files.out_dir)
-            self._log('INFO', f'report: {path}')
+            path = try_report(monitor.files.out_dir, self._tell_of_report(monitor))
+            if path is not None:
+                self._log('INFO', f'report: {path}')
+
+    def _tell_of_report(self, monitor: Monitor) -> Callable[[str], None]:
+        is_told = monitor.files is not None and monitor.files.is_unusable
+        return lambda text: None if is_told else self._log('WARNING', text)
 
 
 def _where_to_resume(kept: Path | None) -> str:
+    """Return what the log says; nothing may stand behind the path that is copied."""
     if kept is None:
         return 'No checkpoint with finite weights was written before.'
     return f'The newest checkpoint with finite weights is kept: resume from {kept}'

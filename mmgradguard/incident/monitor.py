@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
 from torch import Tensor
 
 from mmgradguard.clip.guarded_step import StepOutcome
 from mmgradguard.clip.param_table import ParamTable
-from mmgradguard.core.journal import journal_entry
-from mmgradguard.core.module_groups import group_parameters
 from mmgradguard.core.rules.spike import SpikeRule
 from mmgradguard.core.types import StepSample, Verdict
 from mmgradguard.incident.book import IncidentBook
@@ -23,6 +22,8 @@ from mmgradguard.incident.evidence import (
     first_bad_place,
 )
 from mmgradguard.incident.judge import are_finite, fill_in, find_action, find_kind
+from mmgradguard.incident.module_norms import ModuleNorms
+from mmgradguard.incident.recorder import StepRecorder
 from mmgradguard.incident.run_files import RunFiles
 from mmgradguard.incident.settings import MonitorSettings
 from mmgradguard.incident.window import LogWindow
@@ -72,9 +73,9 @@ class Monitor:
         self.settings = settings
         self.window = LogWindow()
         self.step = 0
-        self.weights_are_finite = True
-        #: Whether skips are ours, or GradScaler's in a run that is only watched.
-        self.is_acting = False
+        #: Where weights were first seen to be lost, as an incident says it.
+        self.weights_lost: dict[str, Any] | None = None
+        self.recorder = StepRecorder(None if rank else files, log)
         self._book = IncidentBook(
             files,
             log,
@@ -91,9 +92,17 @@ class Monitor:
         self._param_norms: deque[list[float]] = deque(maxlen=_HISTORY)
         self._healthy: deque[StepSample] = deque(maxlen=_HISTORY)
         self._streak = 0
-        self._groups: list[str] = []
-        self._grouped: list[str] | None = None
-        self._last_norms: tuple[StepOutcome, ParamTable] | None = None
+        self.module_norms = ModuleNorms(settings.module_groups)
+
+    @property
+    def weights_are_finite(self) -> bool:
+        """Whether weights, moments and EMA were finite whenever they were looked at."""
+        return self.weights_lost is None
+
+    @property
+    def last_incident(self) -> Path | None:
+        """Folder of the newest incident that is on disk."""
+        return self._book.last_written
 
     def begin(self, now: Iteration) -> None:
         """Start an iteration, before its forward draws random numbers."""
@@ -130,6 +139,7 @@ class Monitor:
         error: BaseException,
         action: str,
         bad_weights: Sequence[tuple[str, Tensor]] = (),
+        checkpoint: Path | None = None,
     ) -> None:
         """Write the incident of an iteration that raised.
 
@@ -141,6 +151,7 @@ class Monitor:
             action: ``'skipped'`` or ``'raised'``.
             bad_weights: Weights that hold NaN or Inf, by name: they come before any
                 other cause.
+            checkpoint: The newest one with finite weights, where those are lost.
         """
         incident = self._new('exception', action)
         incident['exception'] = {
@@ -149,6 +160,8 @@ class Monitor:
         }
         if bad_weights:
             incident['verdict'] = Verdict.FATAL.value
+            lost = self.weights_lost or self._describe_loss(bad_weights, checkpoint)
+            incident['weights_lost'] = lost
             incident['params'] = describe_params(bad_weights)
             worst = incident['params'][0] if incident['params'] else None
             place = first_bad_place('weights', bad_weights[0][0], worst)
@@ -169,19 +182,25 @@ class Monitor:
         self._keep(sample)
 
     def mark_weights_bad(
-        self, tensors: Sequence[tuple[str, Tensor]], *, is_stopping: bool
+        self,
+        tensors: Sequence[tuple[str, Tensor]],
+        *,
+        is_stopping: bool,
+        checkpoint: Path | None = None,
     ) -> None:
         """Weights, moments or EMA hold NaN or Inf: what led there is fatal.
 
         Args:
             tensors: Those that do, by name.
             is_stopping: Whether the training ends for it.
+            checkpoint: The newest one with finite weights, if any is known.
         """
-        self.weights_are_finite = False
-        if is_stopping and self.files is not None and self.rank == 0:
+        self.weights_lost = self._describe_loss(tensors, checkpoint)
+        if is_stopping:
             why = f'not finite: {tensors[0][0]}'
-            self._write_journal(self.step, 'run', 'running', 'stopped', why)
-        if self._book.close_as_fatal(is_stopping=is_stopping):
+            place = (self.step, self._now.iteration)
+            self.recorder.journal(*place, 'run', 'running', 'stopped', why)
+        if self._book.close_as_fatal(self.weights_lost, is_stopping=is_stopping):
             return
         # no step looked abnormal before: say at least what is broken
         action = 'stopped' if is_stopping else 'none'
@@ -202,10 +221,6 @@ class Monitor:
     def place(self) -> str:
         """Where the training is, in the host's words."""
         return self._now.place
-
-    def latest_module_norms(self) -> dict[str, float]:
-        """Return the norms per module of the last step, nothing before the first."""
-        return self._module_norms(*self._last_norms) if self._last_norms else {}
 
     def state_dict(self) -> dict[str, Any]:
         """Return what a resumed run needs to count on."""
@@ -234,10 +249,10 @@ class Monitor:
             loss_scale=outcome.loss_scale, nonfinite_params=len(outcome.nonfinite),
         )  # fmt: skip
         kind = find_kind(evidence, losses, self._loss_spikes)
-        self._last_norms = (outcome, table)
+        self.module_norms.note(outcome, table)
         if self.step % self.settings.interval == 0 or kind is not None:
-            sample.module_norms = self._module_norms(outcome, table)
-        self._keep(sample)
+            sample.module_norms = self.module_norms.of(outcome, table)
+        self._keep(sample, is_healthy=kind is None)
         if kind is not None:
             self._streak += 1
             self._report(kind, evidence, losses)
@@ -271,7 +286,20 @@ class Monitor:
         )
         if not self.weights_are_finite or kind == 'nonfinite_weights':
             incident['verdict'] = Verdict.FATAL.value
+        if self.weights_lost is not None:
+            incident['weights_lost'] = self.weights_lost
         return incident
+
+    def _describe_loss(
+        self, tensors: Sequence[tuple[str, Tensor]], checkpoint: Path | None
+    ) -> dict[str, Any]:
+        return {
+            'iteration': self._now.iteration,
+            'epoch': self._now.epoch,
+            'name': tensors[0][0],
+            'num_tensors': len(tensors),
+            'checkpoint': None if checkpoint is None else str(checkpoint),
+        }
 
     def _publish(self, incident: dict[str, Any], total_norm: float | None) -> None:
         self._book.publish(
@@ -283,26 +311,12 @@ class Monitor:
             rng=self._rng,
         )
 
-    def _keep(self, sample: StepSample) -> None:
+    def _keep(self, sample: StepSample, *, is_healthy: bool = True) -> None:
         """Count a step and write it."""
         self.step += 1
-        self.window.add(sample)
-        if self.files is not None and self.rank == 0:
-            self.files.append('steps.jsonl', sample.to_json())
-            if self.is_acting and sample.skipped not in (None, 'scaler'):
-                why = f'{sample.skipped}, incident {sample.iteration}'
-                self._write_journal(sample.step, 'step', 'taken', 'skipped', why)
+        self.window.add(sample, is_healthy=is_healthy)
+        self.recorder.write(sample)
         self._book.follow(sample)
-
-    def _write_journal(
-        self, step: int, knob: str, old: str, new: str, evidence: str
-    ) -> None:
-        assert self.files is not None
-        entry = journal_entry(
-            step=step, iteration=self._now.iteration, actor='grad_guard', knob=knob,
-            old=old, new=new, evidence=evidence,
-        )  # fmt: skip
-        self.files.append('journal.jsonl', entry)
 
     def _describe_batch(self) -> list[dict[str, Any]]:
         try:
@@ -310,17 +324,6 @@ class Monitor:
         except Exception as error:  # any batch of any user may come here
             self.log('WARNING', f'cannot describe the batch: {error!r}')
             return []
-
-    def _module_norms(
-        self, outcome: StepOutcome, table: ParamTable
-    ) -> dict[str, float]:
-        if self._grouped is not table.names:
-            self._grouped = table.names
-            self._groups = group_parameters(table.names, self.settings.module_groups)
-        squares: dict[str, float] = {}
-        for group, norm in zip(self._groups, outcome.param_norms):
-            squares[group] = squares.get(group, 0.0) + norm * norm
-        return {group: math.sqrt(square) for group, square in squares.items()}
 
 
 def _mean_losses(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:

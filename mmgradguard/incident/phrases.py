@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mmgradguard.core.incident import name_image
+
 _ACTIONS = {
     'none': 'the step was taken as it was',
     'clipped': 'step clipped',
@@ -46,9 +48,7 @@ def incident_line(
     culprits = [s for s in incident['samples'] if s['culprit']]
     if culprits:
         parts.append(
-            '; '.join(
-                f'image {s["img_id"]} is to blame: {s["notes"][0]}' for s in culprits
-            )
+            '; '.join(f'{name_image(s)} is to blame: {s["notes"][0]}' for s in culprits)
         )
     elif incident['samples']:
         images = [

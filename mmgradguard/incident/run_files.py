@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import IO, Any, Callable
 
@@ -25,15 +26,28 @@ class RunFiles:
         self._warn = warn
         self._open: dict[str, IO[str]] = {}
         self._failed: set[str] = set()
+        #: Whether the folder itself cannot be written, which was told then.
+        self.is_unusable = False
 
     def append(self, name: str, row: dict[str, Any]) -> None:
         """Append one line to a JSON Lines file; it is on disk when this returns."""
         self._guarded(name, lambda: self._append(name, row))
 
-    def write_incident(self, folder: str, incident: dict[str, Any]) -> None:
-        """Write or replace ``incidents/<folder>/incident.json`` as a whole."""
+    def holds(self, name: str) -> bool:
+        """Whether a file is there with something in it."""
+        try:
+            return (self.out_dir / name).stat().st_size > 0
+        except OSError:
+            return False
+
+    def write_incident(self, folder: str, incident: dict[str, Any]) -> bool:
+        """Write or replace ``incidents/<folder>/incident.json`` as a whole.
+
+        Returns:
+            Whether it is on disk.
+        """
         path = self.incident_dir(folder) / 'incident.json'
-        self._guarded(
+        return self._guarded(
             'incidents',
             lambda: write_text_atomic(path, dumps(incident, indent=1) + '\n'),
         )
@@ -69,18 +83,39 @@ class RunFiles:
         file.write(dumps(row) + '\n')
         file.flush()
 
-    def _guarded(self, name: str, write: Callable[[], None]) -> None:
+    def _guarded(self, name: str, write: Callable[[], None]) -> bool:
         if name in self._failed and name.endswith('.jsonl'):
-            return
+            return False
         try:
             write()
         except Exception as error:
-            if name not in self._failed:
-                self._warn(
-                    f'cannot write {name} under {self.out_dir}: {error}. '
-                    'The training goes on without it.'
-                )
+            self._tell(name, error)
             self._failed.add(name)
+            return False
+        return True
+
+    def _tell(self, name: str, error: Exception) -> None:
+        if self.is_unusable or name in self._failed:
+            return
+        self.is_unusable = not _is_usable(self.out_dir)
+        if self.is_unusable:
+            self._warn(
+                f'cannot write into {self.out_dir}: {error}. The training goes on '
+                'without records, incidents and report.'
+            )
+        else:
+            self._warn(
+                f'cannot write {name} under {self.out_dir}: {error}. '
+                'The training goes on without it.'
+            )
+
+
+def _is_usable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def _ends_in_the_middle(path: Path) -> bool:

@@ -17,7 +17,8 @@ class MonitorSettings:
         warmup: Optimizer steps observed before a finite spike is called one.
         module_groups: Regular expressions that group parameters; None goes by the
             module tree.
-        max_incidents: Written per run; further ones are only logged.
+        max_incidents: Written per run, besides those that end it; further ones are
+            only logged and counted.
         trace: Look for where an anomaly sits.
         bundle: Keep the batch of an incident.
 

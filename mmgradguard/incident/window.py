@@ -31,11 +31,19 @@ class LogWindow:
         """Begin a new window."""
         # a plain loop has no log lines that would clear it
         self.samples: deque[StepSample] = deque(maxlen=_LONGEST)
+        self._healthy_norms: deque[float] = deque(maxlen=_LONGEST)
         self.num_incidents = 0
 
-    def add(self, sample: StepSample) -> None:
-        """Count one step."""
+    def add(self, sample: StepSample, *, is_healthy: bool = True) -> None:
+        """Count one step.
+
+        Args:
+            sample: The step.
+            is_healthy: Whether it had no incident; it is then one of "the others".
+        """
         self.samples.append(sample)
+        if is_healthy and sample.skipped is None and math.isfinite(sample.total_norm):
+            self._healthy_norms.append(sample.total_norm)
 
     def scalars(self) -> dict[str, float]:
         """Return at most 8 numbers for the log line; none of an empty window.
@@ -80,13 +88,9 @@ class LogWindow:
             plural = '' if self.num_incidents == 1 else 's'
             parts.append(f'{self.num_incidents} incident{plural} in {total} steps')
         parts.append('weights finite' if weights_are_finite else 'WEIGHTS NOT FINITE')
-        finite = [
-            s.total_norm
-            for s in self.samples
-            if s.skipped is None and math.isfinite(s.total_norm)
-        ]
-        if finite:
-            parts.append(f'grad_norm over the others {statistics.mean(finite):.4g}')
+        if self._healthy_norms:
+            mean = statistics.mean(self._healthy_norms)
+            parts.append(f'grad_norm over the others {mean:.4g}')
         return ', '.join(parts)
 
 

@@ -138,6 +138,11 @@ def test_the_scaler_survives_a_resume(tmp_path: Path) -> None:
     [
         (dict(loss_scale=512), '`loss_scale` must be'),
         (dict(loss_scale='static'), '`loss_scale` must be'),
+        (
+            dict(loss_scale=dict(init=2.0)),
+            '`loss_scale` has unknown keys init; GradScaler takes backoff_factor, '
+            'enabled, growth_factor, growth_interval, init_scale',
+        ),
         (dict(dtype='float8'), '`dtype` must be one of'),
         (dict(loss_scale_control='fast'), "one of None, 'adaptive', got 'fast'"),
         (dict(loss_scales=1.0), 'has no argument loss_scales'),

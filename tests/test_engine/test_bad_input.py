@@ -17,6 +17,7 @@ from mmengine.registry import HOOKS, OPTIM_WRAPPERS
 from torch import nn
 from toy import ToyModel, guard_dir, make_runner, read_incidents, read_steps, weights
 
+from mmgradguard.incident import module_norms
 from mmgradguard.incident import monitor as monitor_module
 
 WATCH = dict(type='GradAnomalyHook', interval=5)
@@ -47,7 +48,31 @@ NAN = dict(kind='grad_nan', target='head', iteration=3)
             "one of .'FixedClip', 'PercentileClip'",
         ),
         (dict(ACT, clip_policy=dict(type='FixedClip', max_norm=-1)), 'got -1'),
-        (dict(ACT, clip_policy=dict(type='PercentileClip', percentil=5)), 'percentil'),
+        (
+            dict(ACT, clip_policy=dict(type='PercentileClip', percentil=5)),
+            'has unknown keys percentil; PercentileClip takes percentile, type, warmup',
+        ),
+        (
+            dict(ACT, clip_policy=dict(type='FixedClip', norm=1)),
+            '`clip_policy` has unknown keys norm; FixedClip takes max_norm, type',
+        ),
+        (
+            dict(ACT, clip_groups=[('a', dict(type='FixedClip', norm=1))]),
+            r'`clip_groups\[0\]` has unknown keys norm',
+        ),
+        (
+            dict(ACT, clip_groups=[('head', 1.0), ('head', 2.0)]),
+            "`clip_groups` holds the pattern 'head' more than once",
+        ),
+        (dict(WATCH, module_groups=['head', 'head']), "'head' more than once"),
+        (
+            dict(type='FaultInjectionHook'),
+            'a list of dicts with the keys kind, iteration, target, factor, got None',
+        ),
+        (
+            dict(type='FaultInjectionHook', faults=[dict(kind='x', at=3)]),
+            r'`faults\[0\]` has unknown keys at; a fault takes factor, iteration, kind',
+        ),
         (dict(ACT, clip_groups=[('head',)]), r'`clip_groups\[0\]` must be'),
         (
             dict(ACT, clip_groups=[('(', 1.0)]),
@@ -265,21 +290,26 @@ def test_validation_alone_has_nothing_to_guard(tmp_path: Path) -> None:
     HOOKS.build(WATCH).before_run(make_runner(tmp_path))
 
 
-@pytest.mark.parametrize('kind', ['a file in the way', 'no permission'])
+@pytest.mark.parametrize(
+    'kind', ['a file in the way', 'no permission', 'a name too long']
+)
 def test_a_folder_that_cannot_be_written(tmp_path: Path, kind: str) -> None:
-    plain = make_runner(tmp_path / 'plain', epochs=1)
-    plain.train()
     blocked = tmp_path / 'blocked'
     if kind == 'a file in the way':
         blocked.write_text('')
-    else:
+    elif kind == 'no permission':
         blocked = Path('/proc/mmgradguard')  # nobody may write there
-    runner = make_runner(
-        tmp_path / 'b', [dict(WATCH, out_dir=str(blocked)), ACT], epochs=1
-    )
+    else:
+        blocked = tmp_path / ('x' * 300)
+    hooks = [dict(WATCH, out_dir=str(blocked)), ACT]
+    plain = make_runner(tmp_path / 'plain', [ACT], epochs=1, faults=[NAN])
+    plain.train()
+    runner = make_runner(tmp_path / 'b', hooks, epochs=1, faults=[NAN])
     runner.train()
     log = (Path(runner.log_dir) / f'{runner.timestamp}.log').read_text()
-    assert log.count('cannot write steps.jsonl') == 1
+    assert log.count(f'cannot write into {blocked}') == 1
+    assert 'Traceback' not in log
+    assert log.count(str(blocked)) <= 2  # the system's reason names it too
     ours, theirs = weights(runner), weights(plain)
     assert all(torch.equal(ours[key], theirs[key]) for key in ours)
 
@@ -310,6 +340,7 @@ def test_a_full_disk_loses_nothing_that_was_written(tmp_path: Path) -> None:
 def test_a_failure_inside_the_guard_is_told_once_and_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
+    place = module_norms if target == 'group_parameters' else monitor_module
     spike = dict(kind='grad_spike', target='head', iteration=20, factor=1e4)
     plain = make_runner(tmp_path / 'a', [], faults=[spike])
     plain.train()
@@ -317,7 +348,7 @@ def test_a_failure_inside_the_guard_is_told_once_and_changes_nothing(
     def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError('a bug of ours')
 
-    monkeypatch.setattr(monitor_module, target, broken)
+    monkeypatch.setattr(place, target, broken)
     runner = make_runner(tmp_path / 'b', [WATCH, ACT], faults=[spike])
     runner.train()
     log = (guard_dir(runner).parent / f'{runner.timestamp}.log').read_text()

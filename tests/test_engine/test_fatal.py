@@ -14,6 +14,10 @@ from mmengine.runner import Runner
 from toy import guard_dir, make_runner, read_incidents, weights
 
 from mmgradguard.engine.seams import arm_train
+from mmgradguard.report.markdown import render_markdown
+from mmgradguard.report.model import build_report
+from mmgradguard.report.run_files import read_run
+from mmgradguard.report.terminal import render_terminal
 
 WATCH = dict(type='GradAnomalyHook')
 ACT = dict(type='AdaptiveClipHook')
@@ -233,3 +237,91 @@ def test_somebody_elses_wrap_of_train_stays(tmp_path: Path) -> None:
         assert len(calls) == 2
     finally:
         Runner.train = getattr(original, '__wrapped__', original)
+
+
+@pytest.mark.parametrize('hooks', [[WATCH], [WATCH, ACT], [dict(ACT, on_fatal='warn')]])
+def test_the_report_begins_with_lost_weights_and_names_the_checkpoint(
+    tmp_path: Path, hooks: list[Any]
+) -> None:
+    runner = make_runner(
+        tmp_path, hooks, epochs=5, faults=[LOST], default_hooks=KEEP_ONE
+    )
+    runner.train()
+    kept = tmp_path / 'last_finite_epoch_2.pth'
+    report = build_report(read_run(guard_dir(runner)))
+    assert report.sentences[0].startswith(
+        'Weights are not finite since epoch 3, iteration 20'
+    )
+    assert f'Resume from {kept} (' in report.sentences[0]
+    texts = [
+        render_terminal(report, width=500),
+        render_markdown(report),
+        (guard_dir(runner) / 'report.html').read_text(),
+    ]
+    for text in texts:
+        first = text.index('Weights are not finite since')
+        assert first < text.index('incident', first)
+        assert kept.name in text[first : first + 500]
+    for text in texts:  # they were looked at: nobody is to check them again
+        assert 'check that the weights are finite' not in text
+
+
+@pytest.mark.parametrize('hooks', [[WATCH], [WATCH, ACT]])
+def test_the_advice_of_an_incident_names_the_checkpoint(
+    tmp_path: Path, hooks: list[Any]
+) -> None:
+    runner = make_runner(tmp_path, hooks, faults=[LOST], default_hooks=KEEP_ONE)
+    runner.train()
+    kept = str(tmp_path / 'last_finite_epoch_2.pth')
+    incidents = read_incidents(runner)
+    assert [i['verdict'] for i in incidents] == ['fatal'] * len(incidents)
+    for incident in incidents:
+        assert kept in incident['advice'][0]['text']
+        assert incident['weights_lost']['checkpoint'] == kept
+        assert incident['weights_lost']['iteration'] == 19
+    assert len({i['iteration'] for i in incidents}) == len(incidents)
+
+
+def test_a_nan_gradient_that_is_only_watched_names_the_checkpoint(
+    tmp_path: Path,
+) -> None:
+    # the step itself broke the weights: its own incident says what to do
+    fault = dict(kind='grad_nan', target='head', iteration=19)
+    runner = make_runner(tmp_path, [WATCH], faults=[fault], default_hooks=KEEP_ONE)
+    runner.train()
+    first = read_incidents(runner)[0]
+    assert (first['kind'], first['verdict']) == ('nonfinite_gradient', 'fatal')
+    assert 'last_finite_epoch_2.pth' in first['advice'][0]['text']
+
+
+def test_a_crash_of_lost_weights_keeps_and_names_the_checkpoint(tmp_path: Path) -> None:
+    crash = dict(kind='exception', target='head', iteration=19)
+    runner = make_runner(
+        tmp_path, [WATCH], faults=[LOST, crash], default_hooks=KEEP_ONE
+    )
+    with pytest.raises(RuntimeError, match='planted'):
+        runner.train()
+    (incident,) = read_incidents(runner)
+    assert (tmp_path / 'last_finite_epoch_2.pth').is_file()
+    assert 'last_finite_epoch_2.pth' in incident['advice'][0]['text']
+
+
+def test_without_a_finite_checkpoint_none_is_named(tmp_path: Path) -> None:
+    runner = make_runner(tmp_path, [ACT], faults=[dict(LOST, iteration=2)])
+    runner.train()
+    report = build_report(read_run(guard_dir(runner)))
+    assert 'No checkpoint with finite weights is known.' in report.sentences[0]
+
+
+@pytest.mark.parametrize('reason', ['weights', 'skips'])
+def test_a_stop_names_its_incident(tmp_path: Path, reason: str) -> None:
+    act, faults = ACT, [LOST]
+    if reason == 'skips':
+        act = dict(ACT, max_consecutive_skips=2)
+        faults = [dict(kind='grad_nan', target='head', iteration=i) for i in (5, 6)]
+    runner = make_runner(tmp_path, [WATCH, act], faults=faults)
+    runner.train()
+    (line,) = [text for text in log_of(runner).splitlines() if 'STOPPED' in text]
+    folder = Path(line.rpartition('; see ')[2])
+    assert (folder / 'incident.json').is_file()
+    assert folder.name == str(runner.iter)

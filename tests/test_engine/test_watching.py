@@ -310,3 +310,38 @@ def test_copies_made_in_mid_training_are_free_of_us(tmp_path: Path) -> None:
         data = next(iter(runner.train_dataloader))
         model.train_step(data, OptimWrapper(optimizer))
         assert all(torch.equal(v, before[k]) for k, v in weights(runner).items())
+
+
+def test_the_others_of_a_window_are_the_steps_without_incident(tmp_path: Path) -> None:
+    spike = dict(kind='grad_spike', iteration=21, target='head', factor=1e4)
+    hooks = [WATCH, dict(type='AdaptiveClipHook')]
+    runner = make_runner(tmp_path, hooks, faults=[spike])
+    runner.train()
+    rows = [row for row in read_steps(runner) if 20 <= row['iteration'] < 24]
+    usual = [row['total_norm'] for row in rows if row['iteration'] != 21]
+    (line,) = [
+        text for text in log_lines(runner) if 'grad_norm over the others' in text
+    ]
+    told = float(line.rpartition(' ')[2])
+    assert told == pytest.approx(sum(usual) / 3, rel=1e-3)
+    assert rows[1]['total_norm'] > 100 * told
+
+
+def test_patterns_that_match_nothing_are_told_once(tmp_path: Path) -> None:
+    hooks = [
+        dict(WATCH, module_groups=['head', 'neck']),
+        dict(type='AdaptiveClipHook', clip_groups=[('encoder', 1.0), ('head', 2.0)]),
+    ]
+    runner = make_runner(tmp_path, hooks, epochs=1)
+    runner.train()
+    runner.train_loop._max_epochs = 2
+    runner.train()
+    log = '\n'.join(log_lines(runner))
+    assert log.count("`module_groups`: no parameter matches 'neck'") == 1
+    assert log.count("`clip_groups`: no parameter matches 'encoder'") == 1
+    assert log.count('no parameter matches') == 2
+
+
+def log_lines(runner: Any) -> list[str]:
+    path = guard_dir(runner).parent / f'{runner.timestamp}.log'
+    return path.read_text().splitlines()

@@ -72,6 +72,11 @@ def render(summary):
     return stream.getvalue()
 
 
+def test_an_ap_near_zero_is_explained():
+    (line,) = [row for row in render(judge([])).splitlines() if 'COCO mAP' in row]
+    assert 'clean 0.1000 (near 0 is expected: ' in line
+
+
 def test_all_three_found():
     summary = judge([box(6), box(77), spike(), inf()])
     assert summary.failures() == []

@@ -60,9 +60,10 @@ def test_the_wheel_holds_every_source_file(wheel):
     sources = [
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / 'mmgradguard').rglob('*.*')
-        if path.suffix in ('.py', '.j2', '.css', '.js')
+        if path.suffix in ('.py', '.j2', '.css', '.js', '.json')
     ]
     assert 'mmgradguard/version.py' in sources
+    assert 'mmgradguard/core/data/phrases_zh.json' in sources
     assert set(sources) <= set(contents(wheel))
     assert [name for name in contents(wheel) if '__pycache__' in name] == []
 

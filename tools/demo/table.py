@@ -80,6 +80,12 @@ def build_table(summary: Summary, unguarded: Mapping[str, str]) -> Table:
     return table
 
 
+_WHY_MAP = (
+    'near 0 is expected: from scratch a DETR needs many thousand iterations for its '
+    'first boxes, these runs have a few hundred; the losses are what to compare'
+)
+
+
 def describe_summary(summary: Summary, report: str, maps: list[str]) -> list[str]:
     """Return the lines under the table."""
     clean, guarded = summary.clean, summary.guarded
@@ -99,6 +105,6 @@ def describe_summary(summary: Summary, report: str, maps: list[str]) -> list[str
         f'weights:        {finite[summary.weights_finite]} (guarded run)',
         f'skipped steps:  {skips or "none"}',
         f'other findings: {other or "none"}',
-        f'COCO mAP:       {", ".join(maps)}',
+        f'COCO mAP:       {", ".join(maps)} ({_WHY_MAP})',
         f'report:         {report}',
     ]

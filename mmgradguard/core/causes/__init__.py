@@ -18,6 +18,7 @@ def explain(incident: dict[str, Any]) -> None:
         if evidence:
             found.append((cause.CONFIDENCE, cause, evidence))
     if not found:
+        advise_lost_weights(incident)
         return
     confidence, cause, evidence = max(found, key=lambda entry: entry[0])
     incident['cause'] = {
@@ -27,3 +28,14 @@ def explain(incident: dict[str, Any]) -> None:
         'evidence': evidence,
     }
     incident['advice'] = cause.advise(incident)
+    if cause is not bad_weights:
+        advise_lost_weights(incident)
+
+
+def advise_lost_weights(incident: dict[str, Any]) -> None:
+    """Put first what to resume from, where weights are lost by now."""
+    if incident.get('weights_lost') is None:
+        return
+    first = bad_weights.advise(incident)
+    rest = [advice for advice in incident['advice'] if advice not in first]
+    incident['advice'] = first + rest

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mmgradguard.core.incident import name_image
+
 CODE = 'bad-input'
 TITLE = 'The input of an image is not finite'
 CONFIDENCE = 0.92
@@ -12,7 +14,7 @@ CONFIDENCE = 0.92
 def recognise(incident: dict[str, Any]) -> list[str]:
     """Return what shows it, nothing if it does not apply."""
     return [
-        f'image {sample["img_id"]}: {note}'
+        f'{name_image(sample)}: {note}'
         for sample in incident['samples']
         for note in sample['notes']
         if note.startswith('input ')

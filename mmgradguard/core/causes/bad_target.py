@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mmgradguard.core.incident import name_image
+
 CODE = 'bad-target'
 TITLE = 'The ground truth of an image is not finite, or absurdly large'
 CONFIDENCE = 0.9
@@ -12,7 +14,7 @@ CONFIDENCE = 0.9
 def recognise(incident: dict[str, Any]) -> list[str]:
     """Return what shows it, nothing if it does not apply."""
     return [
-        f'image {sample["img_id"]}: {note}'
+        f'{name_image(sample)}: {note}'
         for sample in incident['samples']
         if sample['culprit']
         for note in sample['notes']
@@ -22,11 +24,14 @@ def recognise(incident: dict[str, Any]) -> list[str]:
 
 def advise(incident: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what to do, most likely first."""
-    images = ', '.join(str(s['img_id']) for s in incident['samples'] if s['culprit'])
+    images = ', '.join(name_image(s) for s in incident['samples'] if s['culprit'])
+    text = f'Repair or drop the annotation of {images}.'
+    if incident['action'] == 'skipped':
+        return [{'text': f'{text} This batch was passed over.', 'config': {}}]
     return [
         {
-            'text': f'Repair or drop the annotation of image {images}. Until then, '
-            "AdaptiveClipHook with on_exception='skip' passes over such batches.",
+            'text': f"{text} Until then, AdaptiveClipHook with on_exception='skip' "
+            'passes over such batches.',
             'config': {
                 # a dict, which merges; `custom_hooks` would replace the user's list
                 'default_hooks': {

@@ -18,13 +18,22 @@ def recognise(incident: dict[str, Any]) -> list[str]:
     return [f'{module} held NaN or Inf before the step']
 
 
+def where_to_resume(checkpoint: str | None) -> str:
+    """Return what to resume from, as a sentence."""
+    if checkpoint is None:
+        return 'No checkpoint with finite weights is known.'
+    # no full stop behind a path: it would be copied with it
+    return f'Resume from {checkpoint} (the newest checkpoint with finite weights).'
+
+
 def advise(incident: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what to do, most likely first."""
+    lost = incident.get('weights_lost') or {}
     return [
         {
-            'text': 'Nothing that this run does from here on can be used. Resume from '
-            'the newest checkpoint whose weights are finite, with the acting guard, '
-            'which skips the step that broke them.',
+            'text': 'Nothing that this run does from here on can be used. '
+            f'{where_to_resume(lost.get("checkpoint"))} The acting guard skips a step '
+            'that would break them.',
             'config': {
                 'default_hooks': {'grad_clip': {'type': 'mmgradguard.AdaptiveClipHook'}}
             },
