@@ -10,9 +10,9 @@ from mmgradguard.logs.analysis import config_facts
 from mmgradguard.logs.analysis.advice import Case, give_advice
 from mmgradguard.logs.analysis.events import find_events
 from mmgradguard.logs.analysis.families import find_family
-from mmgradguard.logs.analysis.nonfinite import unite
 from mmgradguard.logs.analysis.normality import describe_normality
 from mmgradguard.logs.analysis.numbers import finite, median, quantiles
+from mmgradguard.logs.analysis.runs import unite
 from mmgradguard.logs.analysis.stretch import Stretch, stretches
 from mmgradguard.logs.analysis.timing import Timing, find_timing
 from mmgradguard.logs.analysis.unknowns import list_unknowns
@@ -105,8 +105,7 @@ class _Experiment:
 
     def _read_facts(self) -> RunFacts:
         stretch, table, config = self.stretch, self.stretch.table, self.config
-        rows = range(stretch.first, stretch.stop)
-        validations = [v for v in table.validations if v.after_row in rows]
+        validations = stretch.validations()
         facts = RunFacts(
             interval=self.timing.interval,
             window=self.timing.window,
@@ -120,7 +119,7 @@ class _Experiment:
             max_norm=config_facts.max_norm(config),
             lr=config_facts.learning_rate(config)
             or max(finite(stretch.lr or ()), default=None),
-            num_resumes=len(stretch.resumes()),
+            num_resumes=len(stretch.resumes),
             num_skipped_lines=table.num_skipped_lines,
             num_validations=len(validations),
             norm_quantiles=quantiles(self.norms),

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-import statistics
 from typing import Iterator, Sequence
 
-from mmgradguard.core.robust import robust_z_score
+from mmgradguard.core.rules.spike import SpikeRule
 from mmgradguard.logs.analysis.bursts import merge_bursts
 from mmgradguard.logs.analysis.episode import Episode
-from mmgradguard.logs.analysis.nonfinite import covers
+from mmgradguard.logs.analysis.runs import covers, overlapping
 from mmgradguard.logs.analysis.shapes import (
     climb_start,
     is_plateau,
     only_climbs,
     only_decays,
 )
-from mmgradguard.logs.analysis.signs import Signs
+from mmgradguard.logs.analysis.signs import Signs, as_runs
 from mmgradguard.logs.analysis.stretch import Stretch
 from mmgradguard.logs.analysis.timing import Timing
 
@@ -28,8 +27,9 @@ _BURST_ROWS = 9
 _SEARCH_ROWS = 16
 #: A burst that came back lasts no longer than this, in iterations.
 _BURST_ITERATIONS = 250
-#: A loss that rose before the norm: times its usual value, and robust sigmas.
-_RATIO_BEFORE, _Z_SCORE_BEFORE = 1.5, 6.0
+#: A loss that rose before the norm: times its usual value, robust sigmas, and of so
+#: many rows before.
+_RATIO_BEFORE, _Z_SCORE_BEFORE, _ROWS_BEFORE = 1.5, 6.0, 32
 
 
 class Episodes:
@@ -45,17 +45,12 @@ class Episodes:
     def __init__(
         self, stretch: Stretch, signs: Signs, timing: Timing, is_amp: bool | None
     ) -> None:
-        self.stretch, self.signs, self.timing, self.is_amp = (
-            stretch,
-            signs,
-            timing,
-            is_amp,
-        )
+        self.stretch, self.signs = stretch, signs
+        self.timing, self.is_amp = timing, is_amp
         self.num_rows = len(stretch)
-        self.resumes = set(stretch.resumes())
-        self.in_loss = covers((e.first, e.last) for e in signs.loss_out + signs.drifts)
-        self.in_norm = covers((e.first, e.last) for e in signs.norm_out)
-        self.in_nan_loss = covers(signs.nan_losses)
+        self.loss_runs = signs.losses_out()
+        self.norm_runs = as_runs(signs.norm_out)
+        self.in_loss = covers(signs.unusual_losses())
 
     def find(self) -> list[Episode]:
         """Return the episodes, oldest first."""
@@ -95,7 +90,7 @@ class Episodes:
             if start > first:
                 yield from self._norm_only(first, start - 1, goes_on=True)
             yield Episode(self._dead_kind(mask), start, last, None, recovered=False)
-        elif nan_rows and last + 1 in self.resumes:
+        elif nan_rows and last + 1 in self.stretch.resumes:
             yield Episode('nan_sticks', first, last, None, True, is_resumed=True)
         elif nan_rows:
             # weights that took a NaN do not come back: these steps were skipped
@@ -110,7 +105,7 @@ class Episodes:
             return first
         row = start
         while row > first and row > start - 1 - self.timing.norm_rows:
-            if self.in_loss(row - 1) or self.in_nan_loss(row - 1):
+            if self.in_loss(row - 1):
                 break
             row -= 1
         return row if row == first else start
@@ -123,7 +118,7 @@ class Episodes:
     def _norm_only(self, first: int, last: int, *, goes_on: bool) -> Iterator[Episode]:
         is_open = last == self.num_rows - 1
         rows = range(first, last + 1)
-        loss_moved = any(self.in_loss(row) for row in rows)
+        loss_moved = bool(overlapping(self.loss_runs, first, last))
         # scale search skips a few steps in a row, never for long
         is_short = last - first < self._longest_search()
         if not loss_moved and is_short and self.is_amp is not False:
@@ -150,7 +145,8 @@ class Episodes:
     def _finite(self, first: int, last: int, *, goes_on: bool) -> Episode:
         is_open = last == self.num_rows - 1
         typical = self._typical(first, last)
-        norm_rows = sum(self.in_norm(row) for row in range(first, last + 1))
+        common = overlapping(self.norm_runs, first, last)
+        norm_rows = sum(b - a + 1 for a, b in common)
         smear = self.timing.norm_rows if norm_rows else self.timing.loss_rows
         rows = norm_rows or last - first + 1
         values = self._leading(first, last)[first : last + 1]
@@ -172,7 +168,7 @@ class Episodes:
             first = self._with_loss(first)
         # a spike before something worse is over by then: its rows print their own steps
         recovered = not is_open and not (goes_on and kind == 'finite_divergence')
-        resumed = kind == 'finite_divergence' and last + 1 in self.resumes
+        resumed = kind == 'finite_divergence' and last + 1 in self.stretch.resumes
         return Episode(kind, first, last, typical, recovered, plateau, goes_on, resumed)
 
     def _is_short(self, num_rows: int, more: int) -> bool:
@@ -189,8 +185,8 @@ class Episodes:
 
     def _leading(self, first: int, last: int) -> Sequence[float]:
         """Return the series that is out of its band here: the norm if it is."""
-        out = any(self.in_norm(row) for row in range(first, last + 1))
-        column = self.stretch.norm if out else self.stretch.total
+        is_norm = bool(overlapping(self.norm_runs, first, last))
+        column = self.stretch.norm if is_norm else self.stretch.total
         return column if column is not None else []
 
     def _is_smeared(self, smear: int) -> bool:
@@ -209,13 +205,11 @@ class Episodes:
         if total is None or self.in_loss(first - 1):
             return first
         for row in range(max(first - (self.timing.accumulation or 1), 0), first):
-            before = [v for v in total[max(row - 32, 0) : row] if 0 < v < math.inf]
-            if len(before) < 3 or not total[row] > 0:
-                continue
-            logs = [math.log(v) for v in before]
-            rise = math.log(total[row]) - statistics.median(logs)
-            if rise < math.log(_RATIO_BEFORE):
-                continue
-            if robust_z_score(math.log(total[row]), logs, 0.1) >= _Z_SCORE_BEFORE:
+            rule = SpikeRule(
+                warmup=3, min_ratio=_RATIO_BEFORE, min_z_score=_Z_SCORE_BEFORE
+            )
+            for value in total[max(row - _ROWS_BEFORE, 0) : row]:
+                rule.push(value)
+            if rule.judge(total[row]):
                 return row
         return first

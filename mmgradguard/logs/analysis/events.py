@@ -9,7 +9,6 @@ from mmgradguard.core.log_analysis import LogEvent
 from mmgradguard.logs.analysis.config_facts import is_amp
 from mmgradguard.logs.analysis.episode import Episode
 from mmgradguard.logs.analysis.episodes import Episodes
-from mmgradguard.logs.analysis.nonfinite import covers
 from mmgradguard.logs.analysis.numbers import median
 from mmgradguard.logs.analysis.onset import (
     first_term,
@@ -17,8 +16,9 @@ from mmgradguard.logs.analysis.onset import (
     norm_lead,
     usual_rows,
 )
+from mmgradguard.logs.analysis.runs import covers, overlapping
 from mmgradguard.logs.analysis.schedule import coincidences, read_schedule
-from mmgradguard.logs.analysis.signs import Signs, read_signs
+from mmgradguard.logs.analysis.signs import Signs, as_runs, read_signs
 from mmgradguard.logs.analysis.stalled import find_stall
 from mmgradguard.logs.analysis.stretch import Stretch
 from mmgradguard.logs.analysis.timing import Timing, single_step
@@ -45,8 +45,8 @@ class _Builder:
         self.stretch, self.signs, self.timing = stretch, signs, timing
         self.schedule = read_schedule(stretch.lr)
         unusual = covers(signs.runs(len(stretch)))
-        out = [(e.first, e.last) for e in [*signs.loss_out, *signs.drifts]]
-        self.loss_runs = [*out, *signs.nan_losses]
+        self.loss_runs = signs.unusual_losses()
+        self.norm_runs = as_runs(signs.norm_out)
         self.in_loss = covers(self.loss_runs)
         self.is_usual: Callable[[int], bool] = lambda row: not unusual(row)
 
@@ -56,6 +56,7 @@ class _Builder:
         term = self._term(episode)
         value_of = self._value_of(episode, term)
         printed = stretch.near(value_of, row, row + 1)[0] if value_of else None
+        typical = self._usual_value(episode, value_of)
         is_open = episode.last == len(stretch) - 1
         after = None if is_open else table.lines[stretch.first + episode.last + 1]
         return LogEvent(
@@ -67,10 +68,10 @@ class _Builder:
             iteration=stretch.iteration(row),
             term=term,
             value_printed=printed,
-            value_single_step=self._single_step(episode, value_of, printed),
+            value_single_step=self._single_step(episode, value_of, printed, typical),
             recovered=episode.recovered,
             value_of=value_of,
-            typical=self._usual_value(episode, value_of),
+            typical=typical,
             time=table.time_of(at),
             lr=stretch.lr[row] if stretch.lr is not None else None,
             layer=layer_of(term) if term else None,
@@ -98,18 +99,12 @@ class _Builder:
                 self.stretch, episode.first, episode.last, self.is_usual
             )
         row = self._loss_row(episode)
-        if row is None:
-            return None
         return first_term(self.stretch, row, self.is_usual, self.signs.masks)
 
-    def _loss_row(self, episode: Episode) -> int | None:
+    def _loss_row(self, episode: Episode) -> int:
         """Return the first row of the episode at which a loss is unusual."""
-        rows = [
-            max(a, episode.first)
-            for a, b in self.loss_runs
-            if a <= episode.last and b >= episode.first
-        ]
-        return min(rows) if rows else episode.first
+        common = overlapping(self.loss_runs, episode.first, episode.last)
+        return min(common)[0] if common else episode.first
 
     def _value_of(self, episode: Episode, term: str | None) -> str | None:
         row, total = episode.first, self.stretch.total_name
@@ -131,13 +126,10 @@ class _Builder:
         return 'grad_norm' if has_norm else term or total
 
     def _norm_out(self, episode: Episode) -> bool:
-        return any(
-            e.first <= episode.last and e.last >= episode.first
-            for e in self.signs.norm_out
-        )
+        return bool(overlapping(self.norm_runs, episode.first, episode.last))
 
     def _loss_moved(self, episode: Episode) -> bool:
-        return any(a <= episode.last and b >= episode.first for a, b in self.loss_runs)
+        return bool(overlapping(self.loss_runs, episode.first, episode.last))
 
     def _is_nan(self, name: str, row: int) -> bool:
         if name not in self.stretch.table.columns or self.stretch.lacks(name, row):
@@ -145,17 +137,20 @@ class _Builder:
         return not math.isfinite(self.stretch.near(name, row, row + 1)[0])
 
     def _single_step(
-        self, episode: Episode, value_of: str | None, printed: float | None
+        self,
+        episode: Episode,
+        value_of: str | None,
+        printed: float | None,
+        typical: float | None,
     ) -> float | None:
         if episode.kind not in _OF_ONE_STEP or printed is None or value_of is None:
             return None
         is_norm = value_of == 'grad_norm'
-        usual = self._usual_value(episode, value_of)
         entries = self.timing.entries(episode.first, is_norm=is_norm)
         if episode.is_plateau and entries and 'window' in self.timing.inferred:
             # it stands on several rows, so the window is that much longer
             entries *= max(1, episode.last - episode.first + 1)
-        return single_step(printed, usual, entries)
+        return single_step(printed, typical, entries)
 
     def _usual_value(self, episode: Episode, name: str | None) -> float | None:
         if name is None or name not in self.stretch.table.columns:
@@ -173,6 +168,4 @@ class _Builder:
         if episode.kind in ('amp_skip', 'not_learning'):
             return None
         row = self._loss_row(episode)
-        if row is None:
-            return None
         return norm_lead(self.stretch.norm, row, self.is_usual, self.in_loss)

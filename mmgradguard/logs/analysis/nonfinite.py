@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from typing import Callable, Iterable, Sequence
+from typing import Sequence
 
+from mmgradguard.logs.analysis.runs import covers, unite
 from mmgradguard.logs.analysis.stretch import Stretch
 
 _CHUNK = 4096
@@ -20,13 +20,13 @@ def nonfinite_runs(
     [(1, 2)]
     """
     runs: list[tuple[int, int]] = []
-    lacks = covers([(row, row) for row in absent]) if absent else None
+    lacks = covers((row, row) for row in absent)
     for start in range(0, len(values), _CHUNK):
         chunk = values[start : start + _CHUNK]
         if math.isfinite(sum(chunk)):
             continue
         for row, value in enumerate(chunk, start):
-            if not math.isfinite(value) and not (lacks and lacks(row)):
+            if not math.isfinite(value) and not lacks(row):
                 if runs and runs[-1][1] == row - 1:
                     runs[-1] = (runs[-1][0], row)
                 else:
@@ -49,30 +49,3 @@ def norm_runs(stretch: Stretch) -> list[tuple[int, int]]:
     if stretch.norm is None:
         return []
     return nonfinite_runs(stretch.norm, stretch.absent('grad_norm'))
-
-
-def unite(runs: Iterable[tuple[int, int]], gap: int = 0) -> list[tuple[int, int]]:
-    """Return the union of runs; ones with at most ``gap`` rows between become one.
-
-    >>> unite([(4, 6), (1, 3), (9, 9)])
-    [(1, 6), (9, 9)]
-    """
-    united: list[tuple[int, int]] = []
-    for first, last in sorted(runs):
-        if united and first <= united[-1][1] + 1 + gap:
-            united[-1] = (united[-1][0], max(united[-1][1], last))
-        else:
-            united.append((first, last))
-    return united
-
-
-def covers(runs: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
-    """Return a function that tells whether a row is in any of ``runs``."""
-    united = unite(runs)
-    firsts = [first for first, _ in united]
-
-    def is_covered(row: int) -> bool:
-        place = bisect_right(firsts, row) - 1
-        return place >= 0 and row <= united[place][1]
-
-    return is_covered

@@ -6,7 +6,7 @@ import math
 import statistics
 from typing import Callable, Container, Sequence
 
-from mmgradguard.core.robust import robust_z_score
+from mmgradguard.core.rules.spike import SpikeRule
 from mmgradguard.logs.analysis.stretch import Stretch
 
 #: Rows of the past that a value is compared with, and rows a term may lead an event by.
@@ -14,8 +14,6 @@ _PAST, _LEAD = 32, 2
 #: A term moved if it is this many times its usual value, and this many robust sigmas.
 _RATIO, _Z_SCORE, _Z_SCORE_EARLY, _Z_SCORE_NAN = 1.3, 5.0, 8.0, 3.5
 _Z_SCORE_LASTING = 6.0
-#: Smallest sigma of a logarithm, as in `SpikeRule`.
-_MIN_SIGMA = 0.1
 #: The median of few rows, and their spread, are uncertain: as if the score were lower.
 _FEW_ROWS = 2
 #: Rows of a climb in which a loss may follow the norm.
@@ -38,9 +36,8 @@ def first_term(
     now = _moved(stretch, row, is_usual, _Z_SCORE)
     if not now:
         return None
-    if (
-        max(now.values()) == math.inf
-    ):  # a mask prints a number and is a NaN all the same
+    if max(now.values()) == math.inf:
+        # a mask prints a number and is a NaN all the same
         now = {n: math.inf if n in masked else ratio for n, ratio in now.items()}
     at_once = len(stretch.terms) > 1 and len(now) == len(stretch.terms)
     at_once = at_once and min(now.values()) == math.inf
@@ -93,14 +90,14 @@ def _moved(
             if not stretch.lacks(name, row):
                 moved[name] = math.inf
             continue
-        logs = [math.log(v) for v in usual if 0 < v < math.inf]
-        if not logs or value <= 0:
-            continue
-        ratio = math.exp(min(math.log(value) - statistics.median(logs), 700.0))
-        if ratio >= _RATIO:
-            score = robust_z_score(math.log(value), logs, _MIN_SIGMA)
-            if score >= z_score * (1 + _FEW_ROWS / len(logs)):
-                moved[name] = ratio
+        known = [v for v in usual if 0 < v < math.inf]
+        score = z_score * (1 + _FEW_ROWS / max(len(known), 1))
+        rule = SpikeRule(warmup=1, min_ratio=_RATIO, min_z_score=score)
+        for each in known:
+            rule.push(each)
+        spike = rule.judge(value)
+        if spike is not None:
+            moved[name] = spike.ratio
     return moved
 
 

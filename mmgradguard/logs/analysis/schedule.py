@@ -69,7 +69,7 @@ def coincidences(stretch: Stretch, schedule: Schedule, row: int) -> list[str]:
         found.append('lr_peak')
     if row and stretch.epoch(row) != stretch.epoch(row - 1):
         found.append('epoch_border')
-    if any(0 <= row - resume <= 1 for resume in stretch.resumes()):
+    if any(0 <= row - resume <= 1 for resume in stretch.resumes):
         found.append('resume')
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Sequence
+from typing import Iterable, Sequence
 
 from mmgradguard.core.rules.drift import find_drifts
 from mmgradguard.core.rules.mask import find_mask
@@ -18,8 +18,9 @@ from mmgradguard.logs.analysis.excursions import (
     Excursion,
     find_excursions,
 )
-from mmgradguard.logs.analysis.nonfinite import loss_runs, norm_runs, unite
+from mmgradguard.logs.analysis.nonfinite import loss_runs, norm_runs
 from mmgradguard.logs.analysis.numbers import median
+from mmgradguard.logs.analysis.runs import overlapping, unite
 from mmgradguard.logs.analysis.stretch import Stretch
 from mmgradguard.logs.analysis.timing import Timing
 
@@ -54,16 +55,28 @@ class Signs:
         """Return the first mask as (row, term)."""
         return min(((row, name) for name, row in self.masks.items()), default=None)
 
+    def losses_out(self) -> list[tuple[int, int]]:
+        """Return the runs of rows at which a finite loss is unusual."""
+        return as_runs([*self.loss_out, *self.drifts])
+
+    def unusual_losses(self) -> list[tuple[int, int]]:
+        """Return those, and the runs of losses that are not finite."""
+        return [*self.losses_out(), *self.nan_losses]
+
     def runs(self, num_rows: int) -> list[tuple[int, int]]:
         """Return all of them as disjoint runs; touching ones are one."""
-        out = [*self.norm_out, *self.loss_out, *self.drifts]
         masked = [(self.mask[0], num_rows - 1)] if self.mask else []
-        found = [(e.first, e.last) for e in out]
-        runs = unite([*found, *self.nan_losses, *self.nan_norms, *masked])
+        out = as_runs(self.norm_out)
+        runs = unite([*out, *self.unusual_losses(), *self.nan_norms, *masked])
         for gap in (1, 2, 4, 8):  # nobody reads ten thousand events
             if len(runs) > _MANY_RUNS:
                 runs = unite(runs, gap)
         return runs
+
+
+def as_runs(excursions: Iterable[Excursion]) -> list[tuple[int, int]]:
+    """Return the rows of excursions."""
+    return [(e.first, e.last) for e in excursions]
 
 
 def read_signs(stretch: Stretch, timing: Timing) -> Signs:
@@ -107,7 +120,7 @@ def _drifts(total: Sequence[float], found: Sequence[Excursion]) -> list[Excursio
     return [
         Excursion(*drift, limit=math.inf)
         for drift in find_drifts(total)
-        if not any(e.first <= drift.last and e.last >= drift.first for e in found)
+        if not overlapping(as_runs(found), drift.first, drift.last)
     ]
 
 
@@ -117,9 +130,7 @@ def _is_new_level(
     # the norm may go elsewhere for good while the loss goes on falling: no alarm
     if excursion.last - excursion.first + 1 < SETTLED or total is None:
         return False
-    others = [*signs.loss_out, *signs.drifts]
-    runs = [(e.first, e.last) for e in others] + signs.nan_losses
-    if any(a <= excursion.last and b >= excursion.first for a, b in runs):
+    if overlapping(signs.unusual_losses(), excursion.first, excursion.last):
         return False
     before = median(total[max(excursion.first - 16, 0) : excursion.first])
     after = median(total[excursion.last - 15 : excursion.last + 1])

@@ -42,7 +42,7 @@ def find_stall(
         if dead is None:
             continue
         return Episode('not_learning', dead, num_rows - 1, median(total), False)
-    metrics = _metrics(stretch)
+    metrics = [max(v.metrics.values()) for v in _with_metrics(stretch)]
     is_zero = bool(metrics) and max(metrics) < _ZERO
     if metrics and not is_zero:
         return None
@@ -65,7 +65,8 @@ def _dead_metric(stretch: Stretch) -> int | None:
 
     Some first epochs of zero are usual, for transformers above all.
     """
-    values = _metrics(stretch)
+    validations = _with_metrics(stretch)
+    values = [max(v.metrics.values()) for v in validations]
     num_zero = 0
     for value in reversed(values):
         if value >= _ZERO / 10:
@@ -75,7 +76,7 @@ def _dead_metric(stretch: Stretch) -> int | None:
         return 0
     if num_zero < 2 or num_zero == len(values) or max(values) < 10 * _ZERO:
         return None
-    good = _validations(stretch)[len(values) - num_zero - 1]
+    good = validations[len(values) - num_zero - 1]
     return max(good.after_row + 1 - stretch.first, 0)
 
 
@@ -88,13 +89,8 @@ def _no_targets(stretch: Stretch) -> int | None:
     return 0 if is_zero else None
 
 
-def _validations(stretch: Stretch) -> list[Validation]:
-    rows = range(stretch.first, stretch.stop)
-    return [v for v in stretch.table.validations if v.metrics and v.after_row in rows]
-
-
-def _metrics(stretch: Stretch) -> list[float]:
-    return [max(v.metrics.values()) for v in _validations(stretch)]
+def _with_metrics(stretch: Stretch) -> list[Validation]:
+    return [v for v in stretch.validations() if v.metrics]
 
 
 def _is_late(stretch: Stretch) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from typing import Iterator, Sequence
 
-from mmgradguard.logs.table import Header, LogTable
+from mmgradguard.logs.analysis.runs import unite
+from mmgradguard.logs.table import Header, LogTable, Validation
 from mmgradguard.logs.terms import is_loss_term, total_of
 
 #: A term that is gone, or new, for so many rows changes what the total is a sum of.
@@ -21,11 +21,17 @@ class Stretch:
         total: The total loss; the sum of the terms in logs that print none.
         total_name: As printed, None if it was summed.
         terms: Names of the loss terms, without the total.
+        resumes: Rows at which the training was resumed.
     """
 
     def __init__(self, table: LogTable, first: int, stop: int) -> None:
         self.table, self.first, self.stop = table, first, stop
         self.header: Header = table.section_of(first).header
+        self.resumes = [
+            section.first_row - first
+            for section in table.sections
+            if section.reason == 'resume' and first < section.first_row < stop
+        ]
         names = [name for name in table.columns if self._has_values(name)]
         self.total_name = total_of(names)
         self.terms = [n for n in names if is_loss_term(n) and n != self.total_name]
@@ -67,7 +73,7 @@ class Stretch:
         """Return the rows at which a loss term appears or vanishes for long."""
         changes: set[int] = set()
         for name in self.terms:
-            for first, last in _runs(self.absent(name)):
+            for first, last in unite((row, row) for row in self.absent(name)):
                 if last - first + 1 >= _LASTING:
                     changes |= {first, last + 1}
         return sorted(c for c in changes if 0 < c < len(self))
@@ -82,13 +88,10 @@ class Stretch:
         value = self.table.iterations[self.first + row]
         return value if value >= 0 else None
 
-    def resumes(self) -> list[int]:
-        """Return the rows at which the training was resumed."""
-        return [
-            s.first_row - self.first
-            for s in self.table.sections
-            if s.reason == 'resume' and self.first < s.first_row < self.stop
-        ]
+    def validations(self) -> list[Validation]:
+        """Return the rows of metrics that belong to these rows."""
+        rows = range(self.first, self.stop)
+        return [v for v in self.table.validations if v.after_row in rows]
 
     def _has_values(self, name: str) -> bool:
         if name not in self.table.absent:
@@ -104,17 +107,3 @@ def stretches(table: LogTable) -> list[Stretch]:
     starts = sorted({0, *starts})
     stops = [*starts[1:], len(table)]
     return [Stretch(table, a, b) for a, b in zip(starts, stops) if b > a]
-
-
-def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
-    first = None
-    for row in rows:
-        if first is None:
-            first = last = row
-        elif row == last + 1:
-            last = row
-        else:
-            yield first, last
-            first = last = row
-    if first is not None:
-        yield first, last

@@ -67,11 +67,7 @@ class Judge:
     def _of_failures(self, events: Sequence[LogEvent]) -> list[Verdict]:
         # a NaN may end a training between two rows: only its exception tells
         rows = range(self.stretch.first, self.stretch.stop)
-        found = [
-            f
-            for f in getattr(self.stretch.table, 'failures', ())
-            if f.after_row in rows
-        ]
+        found = [f for f in self.stretch.table.failures if f.after_row in rows]
         if not found:
             return []
         self._say('reason.crash', line=found[0].line, text=found[0].text)
@@ -146,19 +142,18 @@ class Judge:
             self._decide(f'decide.{code}')
             return Verdict.SUSPICIOUS
         tail = median(series[-_TAIL:])
-        before = median(series[-2 * _TAIL : -_TAIL])
-        level = _level(series, row)
-        is_back = tail is not None and level is not None and tail <= _BACK * level
+        level = median(series[max(row - 32, 0) : row])
         falls = _falls(series[row:])
-        if is_back:
+        times = tail / level if tail is not None and level else math.inf
+        if times <= _BACK:
             self._say('reason.norm_only', line=event.line)
             self._decide('decide.norm_only')
             return Verdict.SUSPICIOUS
-        if tail is not None and level is not None and tail <= _DRIFTED * level:
+        if times <= _DRIFTED:
             self._say('reason.drifted', line=event.line, level=level, now=tail)
             self._decide('decide.divergence', level=level, rows=_DECIDED)
             return Verdict.SUSPICIOUS
-        if event.num_rows >= _DECIDED and before is not None and not falls:
+        if event.num_rows >= _DECIDED and not falls:
             self._say('reason.diverged', line=event.line, rows=event.num_rows)
             return Verdict.FATAL
         code = 'reason.still_falls' if falls else 'reason.too_early'
@@ -204,10 +199,6 @@ class Judge:
 
     def _decide(self, code: str, **values: object) -> None:
         self.would_decide.append(Note(code, values))
-
-
-def _level(series: Sequence[float], row: int) -> float | None:
-    return median(series[max(row - 32, 0) : row])
 
 
 def _falls(values: Sequence[float]) -> bool:
