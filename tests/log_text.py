@@ -11,6 +11,17 @@ from mmgradguard.logs.table import LogTable
 
 STAMP = '2024/05/10 15:46:31 - mmengine - INFO - '
 OLD_STAMP = '2020-10-28 21:59:39,109 - mmdet - INFO - '
+#: What a row of `mmengine_row` says.
+MMENGINE_ROW = {
+    'lr': 2e-3,
+    'time': 0.8167,
+    'data_time': 0.0169,
+    'memory': 15943,
+    'grad_norm': 3.4572,
+    'loss': 1.5043,
+    'loss_cls': 0.8781,
+    'loss_bbox': 0.6262,
+}
 
 
 def mmengine_row(

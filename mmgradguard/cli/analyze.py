@@ -30,8 +30,9 @@ def run(args: argparse.Namespace) -> int:
         LogParseError: If there are no training rows to be read.
         RunFilesError: If the page cannot be written.
     """
-    from mmgradguard.cli.log_input import read_page, write_page
+    from mmgradguard.cli.log_input import read_page
     from mmgradguard.cli.output import print_json, print_text
+    from mmgradguard.cli.pages import write_page
     from mmgradguard.report.log_story import build_story
 
     page = read_page(args.log, with_curves=bool(args.html))

@@ -29,8 +29,9 @@ def run(args: argparse.Namespace) -> int:
         LogParseError: If a log has no training rows to be read.
         RunFilesError: If the page cannot be written.
     """
-    from mmgradguard.cli.log_input import read_page, write_page
+    from mmgradguard.cli.log_input import read_page
     from mmgradguard.cli.output import print_json, print_text
+    from mmgradguard.cli.pages import write_page
     from mmgradguard.report import compare_pages
     from mmgradguard.report.compare_story import build_compare_story
     from mmgradguard.report.comparison import compare_runs

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from mmgradguard.cli.exit_codes import CLEAN, FINDINGS
+from mmgradguard.cli.pages import check_path
 from mmgradguard.core.errors import RunFilesError
 from mmgradguard.core.types import Verdict
 
@@ -32,9 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from mmgradguard.report.run_files import INCIDENT_FILE, read_incident
     from mmgradguard.report.terminal import render_incident
 
-    if not args.incident:
-        raise RunFilesError("the path is empty; '.' is the current folder")
-    folder = Path(args.incident)
+    folder = Path(check_path(args.incident))
     if folder.name == INCIDENT_FILE:
         folder = folder.parent
     incident = read_incident(folder, name=str(folder))

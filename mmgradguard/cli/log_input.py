@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import os
 from typing import TYPE_CHECKING, Sequence
 
+from mmgradguard.cli.pages import add_format_arguments, check_path
 from mmgradguard.core.errors import RunFilesError
 from mmgradguard.core.phrases import LANGUAGES
 
@@ -15,19 +15,10 @@ if TYPE_CHECKING:
     from mmgradguard.logs.table import LogTable
     from mmgradguard.report.log_page import LogPage
 
-#: Name of the page in a folder that is given for it.
-PAGE_FILE = 'log.html'
-
 
 def add_output_arguments(parser: argparse.ArgumentParser, what: str) -> None:
     """Add the arguments that say how ``what`` is shown."""
-    formats = parser.add_mutually_exclusive_group()
-    formats.add_argument('--json', action='store_true', help='print JSON')
-    formats.add_argument(
-        '--markdown',
-        action='store_true',
-        help='print Markdown to paste into an issue, paths shortened',
-    )
+    add_format_arguments(parser)
     parser.add_argument('--html', metavar='OUT', help=f'also write {what} to OUT')
     parser.add_argument(
         '--lang',
@@ -51,6 +42,8 @@ def read_page(paths: Sequence[str], *, with_curves: bool = True) -> LogPage:
     from mmgradguard.logs.analysis.analyze import analyze_table
     from mmgradguard.logs.read import read_log
 
+    for path in paths:
+        check_path(path)
     table = read_log(paths, read_checkpoint=_read_checkpoint)
     return as_page(table, analyze_table(table), with_curves=with_curves)
 
@@ -80,23 +73,6 @@ def as_page(
         epoch_lengths=table.epoch_lengths,
         files=[(section.first_row, section.file) for section in table.sections],
     )
-
-
-def write_page(out: str, page: str) -> str:
-    """Write an HTML page to ``out``, or into it if it is a folder; return its path.
-
-    Raises:
-        RunFilesError: If it cannot be written.
-    """
-    from mmgradguard.core.jsonio import write_text_atomic
-
-    try:
-        if os.path.isdir(out):
-            out = os.path.join(out, PAGE_FILE)
-        write_text_atomic(out, page)
-    except (OSError, ValueError) as error:
-        raise RunFilesError(f'{out}: cannot be written ({error})') from error
-    return out
 
 
 def _with_gaps(

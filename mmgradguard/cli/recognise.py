@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Sequence
 
+from mmgradguard.cli.pages import check_path
 from mmgradguard.core.errors import RunFilesError
 
 #: What a path may be that no verb reads, in words.
@@ -26,10 +27,8 @@ def recognise(path: str, *, verbs: Sequence[str]) -> str:
     """
     if path == '-':
         return 'analyze'
-    if not path:
-        raise RunFilesError("the path is empty; '.' is the current folder")
     try:
-        verb = _of_path(Path(path))
+        verb = _of_path(Path(check_path(path)))
     except (OSError, ValueError) as error:
         raise RunFilesError(f'{path}: cannot be read ({error})') from error
     if verb is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mmgradguard.cli.exit_codes import CLEAN, FINDINGS
+from mmgradguard.cli.pages import add_format_arguments, check_path, write_page
 from mmgradguard.core.errors import RunFilesError
 
 if TYPE_CHECKING:
@@ -23,13 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='WORK_DIR',
         help='a work directory (its newest run), one run of it, or the guard folder',
     )
-    formats = parser.add_mutually_exclusive_group()
-    formats.add_argument('--json', action='store_true', help='print JSON')
-    formats.add_argument(
-        '--markdown',
-        action='store_true',
-        help='print Markdown to paste into an issue, paths shortened',
-    )
+    add_format_arguments(parser)
     pages = parser.add_mutually_exclusive_group()
     pages.add_argument(
         '--html',
@@ -45,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from mmgradguard.report.model import build_report
     from mmgradguard.report.run_files import read_run
 
-    report = build_report(read_run(args.work_dir))
+    report = build_report(read_run(check_path(args.work_dir)))
     page = None if args.no_html else _write_page(report, args.html)
     if args.json:
         print_json(report.to_json())
@@ -61,22 +55,17 @@ def run(args: argparse.Namespace) -> int:
     return CLEAN if report.is_clean else FINDINGS
 
 
-def _write_page(report: RunReport, out: str | None) -> Path | None:
+def _write_page(report: RunReport, out: str | None) -> str | None:
     from mmgradguard.cli.output import print_error
-    from mmgradguard.core.jsonio import write_text_atomic
     from mmgradguard.report.html import render_html
     from mmgradguard.report.packages import MissingPackageError
     from mmgradguard.report.run_folders import REPORT_FILE
 
-    path = Path(out) if out else Path(report.guard_dir) / REPORT_FILE
     try:
-        if path.is_dir():
-            path = path / REPORT_FILE
-        write_text_atomic(path, render_html(report))
-    except (OSError, ValueError, MissingPackageError) as error:
+        return write_page(out or report.guard_dir, render_html(report), REPORT_FILE)
+    except (RunFilesError, MissingPackageError) as error:
         if out:
-            raise RunFilesError(f'{path}: cannot be written ({error})') from error
+            raise
         # a shared run may be read-only, a cluster without plotly: still worth printing
         print_error(f'no page: {error}; use --html OUT or --no-html')
         return None
-    return path

@@ -9,6 +9,8 @@ from typing import Any, Collection, Iterable, Iterator, Mapping
 
 #: MAD to standard deviation, for a normal distribution.
 _MAD_TO_SIGMA = 1.4826
+#: Standard error of a median to that of a mean, for a normal distribution.
+_MEDIAN_TO_MEAN = 1.2533
 
 
 def robust_z_score(value: float, history: Collection[float], min_sigma: float) -> float:
@@ -36,8 +38,21 @@ def robust_z_score(value: float, history: Collection[float], min_sigma: float) -
     if not math.isfinite(value):
         return math.inf
     median = statistics.median(history)
-    mad = statistics.median([abs(x - median) for x in history])
-    return (value - median) / max(_MAD_TO_SIGMA * mad, min_sigma)
+    return (value - median) / max(robust_sigma(history, median), min_sigma)
+
+
+def robust_sigma(values: Collection[float], median: float) -> float:
+    """Return the spread of ``values`` around ``median`` as a standard deviation.
+
+    >>> round(robust_sigma([1.0, 1.2, 0.8, 1.1, 0.9], 1.0), 3)
+    0.148
+    """
+    return _MAD_TO_SIGMA * statistics.median([abs(x - median) for x in values])
+
+
+def median_error(sigma: float, num: int) -> float:
+    """Return the standard error of a median of ``num`` values that scatter by sigma."""
+    return _MEDIAN_TO_MEAN * sigma / math.sqrt(num)
 
 
 class RollingWindow:

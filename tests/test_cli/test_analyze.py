@@ -8,6 +8,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_cli.failures import failure_of
 from test_cli.log_lines import mmcv_json, mmengine_text
 from test_report.html_page import Page
 from test_report.run_builder import HOSTILE
@@ -30,17 +31,6 @@ def log(tmp_path):
         return str(path)
 
     return write
-
-
-def failure_of(capsys, *argv):
-    """Run a command that must fail and return its one line."""
-    assert main(list(argv)) == 2
-    streams = capsys.readouterr()
-    assert streams.out == ''
-    assert streams.err.startswith('mmgradguard: ')
-    assert streams.err.count('\n') == 1
-    assert 'Traceback' not in streams.err
-    return streams.err
 
 
 @pytest.mark.parametrize('name', RUNS)
@@ -252,3 +242,9 @@ def test_a_term_of_any_name_is_shown(tmp_path, capsys, name):
         assert '\x1b' not in out
         assert '<script' not in out or output != ['--markdown']
     assert Page(page.read_text(encoding='utf-8')).tags.count('script') == 3
+
+
+@pytest.mark.parametrize('verb', ['analyze', 'report', 'incident', 'compare'])
+def test_an_empty_path_is_named_as_one(capsys, log, verb):
+    more = [log()] if verb == 'compare' else []
+    assert 'the path is empty' in failure_of(capsys, verb, '', *more)

@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_cli.failures import failure_of
 from test_cli.log_lines import mmengine_text
 from test_report.run_builder import (
     HOSTILE,
@@ -22,17 +23,6 @@ from test_report.run_builder import (
 
 from mmgradguard import __version__
 from mmgradguard.cli.main import main
-
-
-def failure_of(capsys, *argv):
-    """Run a command that must fail and return its one line."""
-    assert main(list(argv)) == 2
-    streams = capsys.readouterr()
-    assert streams.out == ''
-    assert streams.err.startswith('mmgradguard: ')
-    assert streams.err.count('\n') == 1
-    assert 'Traceback' not in streams.err
-    return streams.err
 
 
 @pytest.mark.parametrize(

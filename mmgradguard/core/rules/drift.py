@@ -6,6 +6,8 @@ import math
 import statistics
 from typing import Iterator, NamedTuple, Sequence
 
+from mmgradguard.core.robust import median_error, robust_sigma
+
 #: Rows of a block at least, and blocks of a run at most: more blocks would find a
 #: luckier best one, and call the usual a rise.
 _BLOCK, _MAX_BLOCKS = 8, 128
@@ -82,11 +84,8 @@ def _sigma(values: Sequence[float], size: int) -> float:
         block = _positive(values[first : first + min(size, _SAMPLES)])
         logs = [math.log(v) for v in block]
         if 2 * len(logs) >= min(size, _SAMPLES):
-            middle = statistics.median(logs)
-            spreads.append(statistics.median([abs(x - middle) for x in logs]))
-    # 1.4826 makes a standard deviation of it, 1.2533 is that of a median to a mean's
-    spread = statistics.median(spreads) if spreads else 0.0
-    return 1.4826 * 1.2533 * spread / math.sqrt(size)
+            spreads.append(robust_sigma(logs, statistics.median(logs)))
+    return median_error(statistics.median(spreads), size) if spreads else 0.0
 
 
 def _is_followed(blocks: list[tuple[int, float]], index: int, level: float) -> bool:

@@ -6,6 +6,7 @@ import math
 import statistics
 from typing import Sequence
 
+from mmgradguard.core.robust import median_error, robust_sigma
 from mmgradguard.logs.analysis.config_facts import find
 from mmgradguard.logs.analysis.episode import Episode
 from mmgradguard.logs.analysis.numbers import finite, median
@@ -118,8 +119,8 @@ def _noise(total: Sequence[float]) -> float:
     """Return the relative scatter of the median of the first rows."""
     values = finite(total[: _num_first(total)])
     middle = statistics.median(values)
-    spread = statistics.median([abs(v - middle) for v in values]) / middle
-    return min(1.4826 * 1.2533 * spread / math.sqrt(len(values)), 0.1)
+    sigma = robust_sigma(values, middle) / middle
+    return min(median_error(sigma, len(values)), 0.1)
 
 
 def _lowest_block(total: Sequence[float]) -> float:

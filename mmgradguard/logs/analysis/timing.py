@@ -9,13 +9,9 @@ from typing import Any, Mapping
 
 from mmgradguard.logs.analysis.config_facts import find_number
 from mmgradguard.logs.analysis.stretch import Stretch
+from mmgradguard.logs.formats import values_of
+from mmgradguard.logs.formats.base import OTHER, STEP, WINDOW_MEAN
 
-#: Formats whose rows are means over the iterations since the last row.
-_MEAN_OF_INTERVAL = ('mmcv_text', 'mmcv_json')
-#: Formats whose rows are single steps.
-_SINGLE = ('steps_jsonl', 'checkpoint')
-#: Formats whose rows are whole epochs or medians: nothing can be said of one step.
-_UNKNOWN = ('detr_json', 'detectron2_text', 'detectron2_json', 'ultralytics_csv')
 _ROWS_LOOKED_AT = 2000
 
 
@@ -76,13 +72,13 @@ def find_timing(stretch: Stretch) -> Timing:
         'optim_wrapper.accumulative_counts',
         'optimizer_config.cumulative_iters',
     )
-    kind = stretch.table.format
-    if kind in _SINGLE:
+    values = values_of(stretch.table.format)
+    if values == STEP:
         return Timing(interval or 1, 1, None, inferred)
-    if kind in _UNKNOWN:
+    if values == OTHER:
         return Timing(interval, None, accumulation, inferred)
     window = interval
-    if kind not in _MEAN_OF_INTERVAL:
+    if values == WINDOW_MEAN:
         window = find_number(config, 'log_processor.window_size')
         if window is None:
             # mmdet prints every 50 iterations the mean of 50; so do mmengine's 10 of 10

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mmgradguard.logs.formats.base import LogParser
+from mmgradguard.logs.formats import checkpoint
+from mmgradguard.logs.formats.base import OTHER, LogParser
 from mmgradguard.logs.formats.detectron2_json import Detectron2Json
 from mmgradguard.logs.formats.detectron2_text import Detectron2Text
 from mmgradguard.logs.formats.detr_json import DetrJson
@@ -29,3 +30,11 @@ FORMATS: tuple[type[LogParser], ...] = (
     Detectron2Json,
     MmengineScalars,
 )
+
+
+def values_of(name: str) -> str:
+    """Return what the values of a format are, see `formats.base`."""
+    if name == checkpoint.NAME:
+        return checkpoint.VALUES_ARE
+    known = {parser.NAME: parser.VALUES_ARE for parser in FORMATS}
+    return known.get(name, OTHER)

@@ -7,6 +7,10 @@ from typing import Any, ClassVar, Mapping, Sequence
 from mmgradguard.logs.builder import TableBuilder
 from mmgradguard.logs.failures import FailureFinder
 
+#: What a printed value is: a mean over the window of mmengine's LogProcessor, a mean
+#: over the iterations since the last row, one step, or a median or a whole epoch, of
+#: which nothing can be said for one step.
+WINDOW_MEAN, INTERVAL_MEAN, STEP, OTHER = 'window', 'interval', 'step', 'other'
 #: A row of more numbers is damage: the terms of a detector are some dozens.
 MAX_PAIRS = 1000
 
@@ -19,6 +23,8 @@ class LogParser:
 
     #: As shown to people and in ``LogTable.format``.
     NAME: ClassVar[str] = ''
+    #: What a printed value stands for.
+    VALUES_ARE: ClassVar[str] = OTHER
 
     def __init__(self, builder: TableBuilder) -> None:
         self.builder = builder

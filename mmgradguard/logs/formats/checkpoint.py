@@ -8,11 +8,13 @@ from typing import Mapping, Sequence
 
 from mmgradguard.core.errors import LogParseError
 from mmgradguard.logs.builder import TableBuilder
+from mmgradguard.logs.formats.base import STEP
 from mmgradguard.logs.rows import Rows
 from mmgradguard.logs.table import NOT_PRINTED, LogTable
 from mmgradguard.logs.terms import tells_health
 
 NAME = 'checkpoint'
+VALUES_ARE = STEP
 _TRAIN = 'train/'
 
 

@@ -6,6 +6,7 @@ from typing import Any, Mapping
 
 from mmgradguard.logs.config_text import parse_config
 from mmgradguard.logs.environment import read_environment
+from mmgradguard.logs.formats.base import INTERVAL_MEAN
 from mmgradguard.logs.formats.json_lines import (
     NOTHING,
     JsonLinesParser,
@@ -23,6 +24,7 @@ class MmcvJson(JsonLinesParser):
     """Rows are of the mode `train` or `val`; iterations count within an epoch."""
 
     NAME = 'mmcv_json'
+    VALUES_ARE = INTERVAL_MEAN
 
     @classmethod
     def claims_row(cls, row: Mapping[str, Any]) -> bool:

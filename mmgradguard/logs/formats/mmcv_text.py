@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mmgradguard.logs.formats.base import INTERVAL_MEAN
 from mmgradguard.logs.formats.text_parser import TextParser
 
 _PLACE = (
@@ -16,6 +17,7 @@ class MmcvText(TextParser):
     """Of the epoch and of the iteration runner, whatever the logger is called."""
 
     NAME = 'mmcv_text'
+    VALUES_ARE = INTERVAL_MEAN
     HAS_COMMAS = True
     ROW = re.compile('()' + _PLACE)
     PLAIN_ROW = re.compile(r'(\d[\d-]+ [\d:,]+) - \S+ - \S+ - ' + _PLACE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
+from mmgradguard.logs.formats.base import WINDOW_MEAN
 from mmgradguard.logs.formats.json_lines import (
     NOTHING,
     JsonLinesParser,
@@ -27,6 +28,7 @@ class MmengineScalars(JsonLinesParser):
     """
 
     NAME = 'mmengine_scalars'
+    VALUES_ARE = WINDOW_MEAN
 
     @classmethod
     def claims_row(cls, row: Mapping[str, Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mmgradguard.logs.formats.base import WINDOW_MEAN
 from mmgradguard.logs.formats.text_parser import TextParser
 
 _PLACE = (
@@ -16,6 +17,7 @@ class MmengineText(TextParser):
     """Items are set apart by two spaces, or by one where that was lost."""
 
     NAME = 'mmengine_text'
+    VALUES_ARE = WINDOW_MEAN
     ROW = re.compile('()' + _PLACE)
     PLAIN_ROW = re.compile(r'(\d[\d/]+ [\d:]+) - \S+ - \S+ - ' + _PLACE)
     BROKEN_ROW = re.compile(r'(?:Epoch|Iter)\(train\)[\s\[\]\d/]*$')

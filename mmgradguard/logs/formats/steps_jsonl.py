@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping
 
+from mmgradguard.logs.formats.base import STEP
 from mmgradguard.logs.formats.json_lines import JsonLinesParser, Plan, as_number
 
 _PLACES = ('step', 'epoch', 'iteration', 'skipped')
@@ -13,6 +14,7 @@ class StepsJsonl(JsonLinesParser):
     """Losses stand under their own names, `total_norm` as ``grad_norm``."""
 
     NAME = 'steps_jsonl'
+    VALUES_ARE = STEP
 
     @classmethod
     def claims_row(cls, row: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ import math
 
 import pytest
 from log_text import (
+    MMENGINE_ROW,
     STAMP,
     is_nan,
     mmcv_row,
@@ -15,16 +16,6 @@ from log_text import (
     sections_of,
 )
 
-ROW = {
-    'lr': 2e-3,
-    'time': 0.8167,
-    'data_time': 0.0169,
-    'memory': 15943,
-    'grad_norm': 3.4572,
-    'loss': 1.5043,
-    'loss_cls': 0.8781,
-    'loss_bbox': 0.6262,
-}
 TWO_ROWS = [mmengine_row(50), mmengine_row(100)]
 
 
@@ -32,7 +23,7 @@ def check_rows(table, num, iterations=(50, 100, 150, 200)):
     assert len(table) == num
     assert list(table.iterations) == list(iterations[:num])
     assert set(table.epochs) == {1}
-    assert [row_of(table, row) for row in range(num)] == [ROW] * num
+    assert [row_of(table, row) for row in range(num)] == [MMENGINE_ROW] * num
 
 
 @pytest.mark.parametrize(
@@ -208,7 +199,7 @@ def test_a_last_line_that_is_still_being_written(tmp_path, length):
     assert len(table) == 1 + has_norm
     row = row_of(table, len(table) - 1)
     # half a number is none, so all that is there is right
-    assert {name: ROW[name] for name in row} == row
+    assert {name: MMENGINE_ROW[name] for name in row} == row
 
 
 def test_a_last_line_without_an_end_that_is_whole(tmp_path):
@@ -247,7 +238,7 @@ def test_a_garbled_name_costs_no_column_of_a_long_log(tmp_path):
         rows[place] = rows[place].replace('loss_cls', f'lo{place}ss_cls')
     table = read_text(tmp_path, '\n'.join(rows) + '\n')
     assert len(table) == 1000
-    assert len(table.columns) == len(ROW) + 64
+    assert len(table.columns) == len(MMENGINE_ROW) + 64
     assert len(table.absent['loss_cls']) == 200
 
 
