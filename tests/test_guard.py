@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -13,61 +12,16 @@ from torch import nn
 
 from mmgradguard import GradGuard
 from mmgradguard.core.errors import GuardStop
-from mmgradguard.report.model import build_report
-from mmgradguard.report.run_files import read_run
-
-
-def make_model() -> nn.Module:
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
-
-
-def batches(count: int = 30, bad: tuple[int, ...] = ()) -> list[dict[str, Any]]:
-    generator = torch.Generator().manual_seed(1)
-    made = []
-    for i in range(count):
-        x = torch.randn(4, 4, generator=generator)
-        if i in bad:
-            x[1, 2] = float('nan')
-        made.append(
-            {'inputs': x, 'targets': [{'img_id': 10 * i + k} for k in range(4)]}
-        )
-    return made
-
-
-def rows(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / 'steps.jsonl').open()]
-
-
-def incidents(folder: Path) -> dict[int, dict[str, Any]]:
-    found = (folder / 'incidents').glob('*/incident.json')
-    loaded = [json.loads(path.read_text()) for path in found]
-    return {incident['iteration']: incident for incident in loaded}
-
-
-def losses_of(model: nn.Module, batch: Any) -> dict[str, torch.Tensor]:
-    out = model(batch['inputs'])
-    return {'loss_cls': out.square().mean(), 'loss_box': (out - 1).abs().mean()}
-
-
-def train(guard: GradGuard, data: list[Any], raise_at: int = -1) -> None:
-    for i, batch in enumerate(data):
-        with guard.iteration(batch):
-            losses = losses_of(guard.model, batch)
-            if i == raise_at:
-                raise ValueError('matcher')
-            guard.optimizer.zero_grad()
-            sum(losses.values()).backward()
-            guard.step(losses=losses)
-    guard.close()
-
-
-def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
-    return {key: value.clone() for key, value in model.state_dict().items()}
-
-
-def equal(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    return all(torch.equal(a[key], b[key]) for key in a)
+from tests.plain_loop import (
+    batches,
+    equal,
+    incidents,
+    losses_of,
+    make_model,
+    rows,
+    state_of,
+    train,
+)
 
 
 @pytest.mark.parametrize('max_norm', [None, 0.1, 100.0])
@@ -217,29 +171,6 @@ def test_state_goes_through_a_checkpoint(tmp_path: Path) -> None:
     assert second.state_dict()['monitor']['step'] == 20
 
 
-@pytest.mark.parametrize(
-    ('options', 'words'),
-    [
-        (dict(max_norm=0), '`max_norm` must be a positive number, got 0'),
-        (dict(on_exception='ignore'), '`on_exception` must be one of'),
-        (dict(clip_policy=dict(type='AutoClip')), "'FixedClip', 'PercentileClip'"),
-        (dict(max_consecutive_skips=-1), '`max_consecutive_skips` must be'),
-        (dict(interval=0), '`interval` must be an integer >= 1, got 0'),
-        (dict(module_groups=['(']), '`module_groups` must hold regular expressions'),
-        (dict(module_groups=['a', 'b', 'a']), "holds the pattern 'a' more than once"),
-        (
-            dict(clip_groups=[('a', 1.0), ('a', 2.0)]),
-            "`clip_groups` holds the pattern 'a' more than once",
-        ),
-    ],
-    ids=str,
-)
-def test_wrong_arguments(options: dict[str, Any], words: str) -> None:
-    model = make_model()
-    with pytest.raises(ValueError, match=words):
-        GradGuard(model, torch.optim.SGD(model.parameters(), lr=0.1), **options)
-
-
 def test_the_model_is_let_go() -> None:
     model = make_model()
     guard = GradGuard(model, torch.optim.SGD(model.parameters(), lr=0.1))
@@ -284,12 +215,6 @@ def test_a_failure_inside_the_guard_changes_nothing(
     assert equal(state_of(model), state_of(plain))
 
 
-def test_an_optimizer_that_needs_a_closure_is_refused() -> None:
-    model = make_model()
-    with pytest.raises(ValueError, match='LBFGS needs a closure'):
-        GradGuard(model, torch.optim.LBFGS(model.parameters()))
-
-
 def test_a_child_named_module_is_no_wrapper(tmp_path: Path) -> None:
     model = nn.Sequential()
     model.add_module('module', nn.Linear(4, 1))
@@ -309,188 +234,3 @@ def test_memory_of_a_long_loop_is_bounded() -> None:
     for _ in range(1200):
         guard.step()
     assert len(guard._monitor.window.samples) == 1000
-
-
-def step_once(guard: GradGuard, x: torch.Tensor) -> None:
-    guard.optimizer.zero_grad()
-    guard.model(x).square().mean().backward()
-    guard.step(batch={'inputs': x})
-
-
-def test_swapped_arguments_are_named() -> None:
-    model = make_model()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with pytest.raises(TypeError, match=r'`model` must be .*got SGD.*swapped'):
-        GradGuard(optimizer, model)
-    with pytest.raises(TypeError, match=r'`optimizer` must be .*got list$'):
-        GradGuard(model, list(model.parameters()))
-    with pytest.raises(TypeError, match=r'`model` must be .*got NoneType$'):
-        GradGuard(None, optimizer)
-
-
-def test_an_optimizer_of_another_model_is_refused() -> None:
-    other = torch.optim.SGD(make_model().parameters(), lr=0.1)
-    with pytest.raises(ValueError, match='`optimizer` holds none of the 6 parameters'):
-        GradGuard(make_model(), other)
-
-
-def test_an_optimizer_of_a_part_is_taken() -> None:
-    model = make_model()
-    guard = GradGuard(model, torch.optim.SGD(model[3].parameters(), lr=0.1))
-    step_once(guard, torch.ones(2, 4))
-
-
-@pytest.mark.parametrize(
-    ('state', 'words'),
-    [
-        (None, 'got a NoneType'),
-        ({}, 'missing: acting, monitor, iteration; it holds nothing'),
-        ({'model': 1}, 'missing: acting, monitor, iteration; it holds model'),
-        (
-            {'acting': {}, 'monitor': {'step': 1}, 'iteration': 2},
-            'missing: acting.groups, acting.spikes, monitor.loss_spikes',
-        ),
-        (
-            {'acting': [], 'monitor': {'step': 1, 'loss_spikes': {}}, 'iteration': 2},
-            'missing: acting.groups, acting.spikes;',
-        ),
-    ],
-)
-def test_a_state_that_is_none_is_refused_and_changes_nothing(
-    state: Any, words: str
-) -> None:
-    model = make_model()
-    guard = GradGuard(model, torch.optim.SGD(model.parameters(), lr=0.1))
-    step_once(guard, torch.ones(2, 4))
-    before = guard.state_dict()
-    with pytest.raises(ValueError, match=words):
-        guard.load_state_dict(state)
-    assert guard.state_dict()['monitor'] == before['monitor']
-
-
-def test_a_stop_names_its_incident(tmp_path: Path) -> None:
-    model = make_model()
-    guard = GradGuard(
-        model,
-        torch.optim.SGD(model.parameters(), lr=0.1),
-        max_consecutive_skips=2,
-        out_dir=tmp_path,
-    )
-    with pytest.raises(GuardStop, match='; see ') as stop:
-        train(guard, batches(bad=(5, 6)))
-    folder = Path(str(stop.value).rpartition('; see ')[2])
-    assert (folder / 'incident.json').is_file()
-    assert folder.name == '6'
-
-
-@pytest.mark.parametrize('blocked', ['/proc/mmgradguard', 'a/file/in/the/way'])
-def test_an_unwritable_folder_is_one_line_and_no_traceback(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, blocked: str
-) -> None:
-    (tmp_path / 'a').write_text('')
-    folder = tmp_path / blocked
-    model = make_model()
-    guard = GradGuard(
-        model, torch.optim.SGD(model.parameters(), lr=0.01), out_dir=folder
-    )
-    train(guard, batches(bad=(7,)))
-    (line,) = [r.getMessage() for r in caplog.records if str(folder) in r.getMessage()]
-    assert line.startswith(f'cannot write into {folder}')
-    assert 'Traceback' not in caplog.text
-    # nor is there a word of an incident's folder: none was made
-    assert ', see ' not in caplog.text
-
-
-def test_a_report_that_cannot_be_written_is_one_line(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    model = make_model()
-    guard = GradGuard(
-        model, torch.optim.SGD(model.parameters(), lr=0.1), out_dir=tmp_path
-    )
-    (tmp_path / 'report.html').mkdir()  # the page cannot take its place
-    train(guard, batches(3))
-    (line,) = [
-        r.getMessage() for r in caplog.records if 'report.html' in r.getMessage()
-    ]
-    assert line.startswith('no report.html: ')
-    assert 'Traceback' not in caplog.text
-
-
-def test_two_guards_of_one_folder_are_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    guards = []
-    for _ in range(2):
-        model = make_model()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-        guards.append(GradGuard(model, optimizer, out_dir=tmp_path))
-    for batch in batches(5):
-        for guard in guards:
-            step_once(guard, batch['inputs'])
-    for guard in guards:
-        guard.close()
-    assert caplog.text.count('already holds steps of another run') == 1
-    report = build_report(read_run(tmp_path))
-    assert (report.summary.num_runs, report.summary.num_steps) == (2, 10)
-
-
-def test_patterns_that_match_nothing_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    model = make_model()
-    GradGuard(
-        model,
-        torch.optim.SGD(model.parameters(), lr=0.1),
-        clip_groups=[('head', 1.0), (r'^3\.', 1.0)],
-        module_groups=[r'^0\.', 'neck'],
-    )
-    told = [r.getMessage() for r in caplog.records]
-    assert len(told) == 2
-    assert "`clip_groups`: no parameter matches 'head', such as 0.weight" in told[0]
-    assert "`module_groups`: no parameter matches 'neck'" in told[1]
-
-
-def test_an_image_without_id_is_named_by_its_index(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    model = make_model()
-    guard = GradGuard(
-        model, torch.optim.SGD(model.parameters(), lr=0.01), out_dir=tmp_path
-    )
-    for batch in batches(8, bad=(5,)):
-        step_once(guard, batch['inputs'])
-    guard.close()
-    assert 'the image at index 1 of the batch is to blame' in caplog.text
-    assert 'None' not in caplog.text
-    assert 'index 1' in incidents(tmp_path)[5]['cause']['evidence'][0]
-
-
-def test_weights_that_are_lost_lead_the_report_of_a_plain_loop(tmp_path: Path) -> None:
-    model = make_model()
-    guard = GradGuard(
-        model,
-        torch.optim.SGD(model.parameters(), lr=0.01),
-        out_dir=tmp_path,
-        skip_nonfinite=False,
-    )
-    train(guard, batches(12, bad=(5,)))
-    report = build_report(read_run(tmp_path))
-    assert report.verdict == 'fatal'
-    assert 'not finite since epoch 1, iteration 6' in report.sentences[0]
-    assert 'check that the weights' not in ' '.join(report.sentences)
-
-
-def test_weights_that_somebody_else_spoiled_stay_fatal(tmp_path: Path) -> None:
-    # every step is skipped from there on, so nothing is ever back in its band
-    model = make_model()
-    guard = GradGuard(
-        model, torch.optim.SGD(model.parameters(), lr=0.01), out_dir=tmp_path
-    )
-    for i, batch in enumerate(batches(20)):
-        if i == 10:
-            model[3].weight.data[0, 0] = float('nan')
-        step_once(guard, batch['inputs'])
-    guard.close()
-    assert incidents(tmp_path)[10]['kind'] == 'nonfinite_weights'
-    report = build_report(read_run(tmp_path))
-    assert report.verdict == 'fatal'
-    assert 'not finite since epoch 1, iteration 11' in report.sentences[0]
