@@ -35,11 +35,11 @@ def run(args: argparse.Namespace) -> int:
     from mmgradguard.cli.pages import write_page
     from mmgradguard.report.log_story import build_story
 
-    page = read_page(args.log, with_curves=bool(args.html))
+    page = read_page(args.log, with_curves=args.html is not None)
     analysis = page.analysis
     story = build_story(analysis, args.lang, page.span(), page.paths())
     written = None
-    if args.html:
+    if args.html is not None:
         from mmgradguard.report.log_html import render_log_html
 
         written = write_page(args.html, render_log_html(page, story))

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     comparison = compare_runs([read_page([path]) for path in (args.log, *args.others)])
     story = build_compare_story(comparison, args.lang)
     written = None
-    if args.html:
+    if args.html is not None:
         from mmgradguard.report.compare_html import render_compare_html
 
         written = write_page(args.html, render_compare_html(comparison, story))

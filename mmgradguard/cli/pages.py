@@ -43,10 +43,27 @@ def write_page(out: str, page: str, name: str = 'log.html') -> str:
     """
     from mmgradguard.core.jsonio import write_text_atomic
 
+    if out in ('', '-'):
+        raise RunFilesError(f'--html needs a file or a folder to write to, got {out!r}')
     try:
-        if os.path.isdir(out):
+        is_ours = os.path.isdir(out)  # by its name: an old, or a damaged one
+        if is_ours:
             out = os.path.join(out, name)
-        write_text_atomic(out, page)
+        target = os.path.realpath(out)
+        if not is_ours and os.path.lexists(target) and not _is_page(target):
+            raise RunFilesError(
+                f'{out}: is there and is no HTML page; it is not overwritten'
+            )
+        write_text_atomic(target, page)
     except (OSError, ValueError) as error:
         raise RunFilesError(f'{out}: cannot be written ({error})') from error
     return out
+
+
+def _is_page(path: str) -> bool:
+    # what somebody names by mistake is a log, an incident, a device
+    if not os.path.isfile(path):
+        return False
+    with open(path, 'rb') as file:
+        head = file.read(256).lstrip().lower()
+    return not head or head.startswith((b'<!doctype html', b'<html'))

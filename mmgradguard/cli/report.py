@@ -62,9 +62,10 @@ def _write_page(report: RunReport, out: str | None) -> str | None:
     from mmgradguard.report.run_folders import REPORT_FILE
 
     try:
-        return write_page(out or report.guard_dir, render_html(report), REPORT_FILE)
+        target = report.guard_dir if out is None else out
+        return write_page(target, render_html(report), REPORT_FILE)
     except (RunFilesError, MissingPackageError) as error:
-        if out:
+        if out is not None:
             raise
         # a shared run may be read-only, a cluster without plotly: still worth printing
         print_error(f'no page: {error}; use --html OUT or --no-html')

@@ -6,6 +6,7 @@ it in a language. So text, Markdown, page and JSON cannot tell different stories
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Sequence
 
@@ -44,6 +45,21 @@ COINCIDENCES = (
     'epoch_border',
     'resume',
 )
+
+
+#: Words in the name of a metric of which less is better.
+_LESS_IS_BETTER = re.compile(
+    r'loss|error|\b(?:nme|rmse|mae|epe|fid|mase|mate|maoe|mave|maae)\b', re.IGNORECASE
+)
+
+
+def is_less_better(metric: str) -> bool:
+    """Return whether less of a validation metric is better, by its name.
+
+    >>> is_less_better('NME'), is_less_better('coco/bbox_mAP')
+    (True, False)
+    """
+    return _LESS_IS_BETTER.search(metric) is not None
 
 
 @dataclass
@@ -148,6 +164,7 @@ class RunFacts:
     num_experiments: int = 1
     num_resumes: int = 0
     num_skipped_lines: int = 0
+    num_newer_runs: int = 0
     num_validations: int = 0
     best_metric: float | None = None
     last_metric: float | None = None

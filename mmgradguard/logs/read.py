@@ -9,10 +9,12 @@ from typing import Callable, Mapping, Sequence
 from mmgradguard.core.errors import LogParseError
 from mmgradguard.logs.builder import TableBuilder
 from mmgradguard.logs.complaint import Complaint
+from mmgradguard.logs.failures import FailureFinder
 from mmgradguard.logs.folders import Run, find_runs
 from mmgradguard.logs.formats import FORMATS
 from mmgradguard.logs.formats.base import LogParser
 from mmgradguard.logs.formats.checkpoint import table_from_history
+from mmgradguard.logs.formats.text_clean import clean
 from mmgradguard.logs.recognise import format_of
 from mmgradguard.logs.sources import (
     is_checkpoint,
@@ -21,6 +23,9 @@ from mmgradguard.logs.sources import (
     read_blocks,
 )
 from mmgradguard.logs.table import LogTable
+
+#: Lines at the end of a text in which a training says how it died.
+_LAST_WORDS = 200
 
 ReadHistory = Callable[[str], Mapping[str, Sequence[float]]]
 
@@ -82,6 +87,7 @@ def _read_folder(folder: str, read_checkpoint: ReadHistory | None) -> LogTable:
         table = _read_run(run, complaint, read_checkpoint)
         if table is not None:
             table.source = folder
+            table.num_newer_runs = runs.index(run)
             return table
     if not runs:
         raise LogParseError(
@@ -122,6 +128,25 @@ def _read_part(
     if text is not None and text != path:
         _read_header(builder, text)
     _read_file(builder, path, complaint)
+    if text is not None and text != path:
+        _read_last_words(builder, text)
+
+
+def _read_last_words(builder: TableBuilder, path: str) -> None:
+    """Find in the end of a text how a training died whose rows are from elsewhere."""
+    finder = FailureFinder(builder.table)
+    last: list[tuple[int, str]] = []
+    try:
+        with open_text(path) as stream:
+            for block in read_blocks(stream):
+                lines = enumerate(block.texts, block.first)
+                last = [*last, *lines][-_LAST_WORDS:]
+    except LogParseError:
+        return  # an extra, as the header is
+    for number, line in last:
+        failure = finder.find(number, clean(line))
+        if failure is not None:
+            finder.add(failure)
 
 
 def _read_header(builder: TableBuilder, path: str) -> None:

@@ -82,6 +82,7 @@ class LogTable:
         validations: Rows of metrics.
         failures: Lines which say that training died of bad numbers.
         num_skipped_lines: Lines that are neither rows, metrics nor part of a header.
+        num_newer_runs: Of a folder, newer runs that have no row that can be read.
         is_cut: The last line is cut: the log is still being written.
     """
 
@@ -99,6 +100,7 @@ class LogTable:
         self.validations: list[Validation] = []
         self.failures: list[Failure] = []
         self.num_skipped_lines = 0
+        self.num_newer_runs = 0
         self.is_cut = False
         self._stamps = _Stamps()
 

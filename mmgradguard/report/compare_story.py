@@ -147,9 +147,12 @@ def _wins(comparison: Comparison, lang: str) -> list[tuple[str, Note]]:
 
 
 def _metric_of(runs: Sequence[RunFigures]) -> str | None:
-    """Return the metric that all runs validate with, if more of it is better."""
-    names = {run.page.analysis.facts.metric for run in runs}
+    """Return the metric that all runs validate with, as often, if more is better."""
+    facts = [run.page.analysis.facts for run in runs]
+    names = {fact.metric for fact in facts}
     name = names.pop() if len(names) == 1 else None
+    if len({fact.num_validations for fact in facts}) > 1:
+        return None  # the last one of a longer run is not to be compared
     return name if name and _MORE_IS_BETTER.search(name) else None
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from mmgradguard.core.log_analysis import LogAnalysis, Note, RunFacts
 
 
-def fact_notes(analysis: LogAnalysis, span: str = '') -> list[tuple[str, Note]]:
+def fact_notes(
+    analysis: LogAnalysis, span: str = '', files: Sequence[str] = ()
+) -> list[tuple[str, Note]]:
     """Return (name of the fact, its value) for what is known."""
     facts = analysis.facts
+    read = [name for name in files if name != analysis.source]
     rows: list[tuple[str, Note | None]] = [
+        ('files', _plain(', '.join(read) or None)),
         ('format', _plain(analysis.format)),
         ('rows', _plain(analysis.num_rows)),
         ('span', _plain(span or None)),

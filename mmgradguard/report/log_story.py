@@ -112,7 +112,7 @@ def build_story(
         unknowns=sentences(analysis.unknowns, lang),
         facts=[
             (label_, value)
-            for label_, value in _facts(analysis, lang, span)
+            for label_, value in _facts(analysis, lang, span, files)
             if value and value != '-'
         ],
     )
@@ -128,6 +128,8 @@ def build_story(
         story.events.append(EventText(place, mark, title, text, event))
     if facts.num_skipped_lines:
         story.remarks.append(label('skipped_lines', lang, num=facts.num_skipped_lines))
+    if facts.num_newer_runs:
+        story.remarks.append(label('newer_runs', lang, num=facts.num_newer_runs))
     if facts.is_cut:
         story.remarks.append(label('cut', lang))
     return story
@@ -198,6 +200,8 @@ def _mark(is_first: bool, is_worst: bool, lang: str) -> str:
     return ''
 
 
-def _facts(analysis: LogAnalysis, lang: str, span: str) -> Iterable[tuple[str, str]]:
-    for name, note in fact_notes(analysis, span):
+def _facts(
+    analysis: LogAnalysis, lang: str, span: str, files: Sequence[str]
+) -> Iterable[tuple[str, str]]:
+    for name, note in fact_notes(analysis, span, files):
         yield say(Note(f'fact.{name}'), lang), sentences([note], lang)[0]

@@ -99,8 +99,6 @@ def _fear(event: LogEvent) -> tuple[bool, int]:
 def _kind_note(event: LogEvent, facts: RunFacts) -> Note:
     known = event.kind in EVENT_KINDS
     of = _of(event)
-    if event.kind in ('nan_sticks', 'masked_nan') and event.term:
-        of = _short(event.term)
     values = {
         'of': of,
         'rows': event.num_rows,

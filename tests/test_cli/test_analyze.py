@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -248,3 +250,39 @@ def test_a_term_of_any_name_is_shown(tmp_path, capsys, name):
 def test_an_empty_path_is_named_as_one(capsys, log, verb):
     more = [log()] if verb == 'compare' else []
     assert 'the path is empty' in failure_of(capsys, verb, '', *more)
+
+
+@pytest.mark.parametrize('verb', ['analyze', 'compare'])
+def test_a_page_never_overwrites_what_is_no_page(tmp_path, capsys, log, verb):
+    path = log()
+    before = Path(path).read_bytes()
+    logs = [path] if verb == 'analyze' else [path, path]
+    (tmp_path / 'link.html').symlink_to(path)
+    for out in (path, str(tmp_path / 'link.html')):
+        assert 'is no HTML page' in failure_of(capsys, verb, *logs, '--html', out)
+        assert Path(path).read_bytes() == before
+    for out in ('', '-'):
+        assert '--html needs a file' in failure_of(capsys, verb, *logs, '--html', out)
+    os.mkfifo(tmp_path / 'pipe')
+    assert 'is no HTML page' in failure_of(
+        capsys, verb, *logs, '--html', str(tmp_path / 'pipe')
+    )
+
+
+def test_a_page_replaces_a_page_behind_a_link(tmp_path, log):
+    page, link = tmp_path / 'page.html', tmp_path / 'link.html'
+    page.write_text('<!DOCTYPE html>old')
+    link.symlink_to(page)
+    assert main(['analyze', log(), '--html', str(link)]) == 0
+    assert link.is_symlink()
+    assert 'old' not in page.read_text()[:40]
+
+
+def test_an_older_run_is_not_taken_for_the_newest(tmp_path, capsys):
+    for name, text in (('20250101_000000', mmengine_text(30)), ('20250102_000000', '')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f'{name}.log').write_text(text or 'only a header\n')
+    assert main(['analyze', str(tmp_path)]) == 0
+    shown = ' '.join(capsys.readouterr().out.split())
+    assert '1 newer run in this folder could not be read' in shown
+    assert '20250101_000000.log' in shown

@@ -123,3 +123,15 @@ def test_a_folder_whose_logs_hold_no_rows(tmp_path):
     (tmp_path / 'b.log').write_bytes(b'')
     with pytest.raises(LogParseError, match=r'no training rows in its 1 logs \(1 li'):
         read_log([tmp_path])
+
+
+def test_the_text_beside_the_rows_tells_how_it_died(tmp_path):
+    run = tmp_path / '20250101_000000'
+    (run / 'vis_data').mkdir(parents=True)
+    row = '{"lr": 1e-4, "loss": 1.5, "epoch": 1, "iter": 50, "step": 50}\n'
+    (run / 'vis_data' / 'scalars.json').write_text(row)
+    died = 'ValueError: matrix contains invalid numeric entries\n'
+    (run / '20250101_000000.log').write_text(f'{mmengine_row()}\n{died}')
+    table = read_log([tmp_path])
+    assert table.files[0].endswith('scalars.json')
+    assert [failure.text for failure in table.failures] == [died.strip()]

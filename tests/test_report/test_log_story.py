@@ -50,16 +50,21 @@ def test_no_number_at_all():
     [
         (dict(kind='burst', num_rows=3, last_line=9), 'over 3 rows, to line 9: grad_'),
         (
-            dict(kind='masked_nan', value_printed=21.8341, recovered=False),
+            dict(
+                kind='masked_nan',
+                value_of='loss_cls',
+                value_printed=21.8341,
+                recovered=False,
+            ),
             'loss_cls prints exactly 21.8341 in 1 row',
         ),
         (
-            dict(kind='nan_sticks', value_printed=math.nan),
+            dict(kind='nan_sticks', value_of='loss_cls', value_printed=math.nan),
             'loss_cls is not finite (it prints nan) in 1 row',
         ),
         (
             dict(kind='norm_overflow', value_printed=math.inf),
-            'The gradient norm itself overflows (grad_norm prints inf)',
+            'The gradient norm itself overflows: grad_norm prints inf',
         ),
         (dict(kind='finite_divergence', num_rows=20), 'finite values over 20 rows'),
         (

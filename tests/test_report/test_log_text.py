@@ -35,7 +35,7 @@ def test_the_page_is_in_the_order_in_which_people_read():
     parts = [
         'runs/a.log  fatal',
         'Fatal: from line 15',
-        'From line 15 on nothing is finite',
+        'From line 15 on losses are not finite',
         'What happened',
         'line 7, epoch 1, iteration 200 (first): Isolated spike',
         'line 15, epoch 1, iteration 600 (worst): d0.loss_bbox is not finite',

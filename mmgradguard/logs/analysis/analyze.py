@@ -5,7 +5,14 @@ from __future__ import annotations
 from array import array
 from typing import Sequence
 
-from mmgradguard.core.log_analysis import Advice, LogAnalysis, LogEvent, Note, RunFacts
+from mmgradguard.core.log_analysis import (
+    Advice,
+    LogAnalysis,
+    LogEvent,
+    Note,
+    RunFacts,
+    is_less_better,
+)
 from mmgradguard.logs.analysis import config_facts
 from mmgradguard.logs.analysis.advice import Case, give_advice
 from mmgradguard.logs.analysis.events import find_events
@@ -121,6 +128,7 @@ class _Experiment:
             or max(finite(stretch.lr or ()), default=None),
             num_resumes=len(stretch.resumes),
             num_skipped_lines=table.num_skipped_lines,
+            num_newer_runs=table.num_newer_runs,
             num_validations=len(validations),
             norm_quantiles=quantiles(self.norms),
             first_loss=median(self.losses[:5]),
@@ -131,7 +139,8 @@ class _Experiment:
         metrics = [next(iter(v.metrics.items())) for v in validations if v.metrics]
         if metrics:
             facts.metric = metrics[0][0]
-            facts.best_metric = max(value for _, value in metrics)
+            best = min if is_less_better(facts.metric) else max
+            facts.best_metric = best(value for _, value in metrics)
             facts.last_metric = metrics[-1][1]
         return facts
 

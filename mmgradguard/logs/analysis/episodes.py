@@ -121,7 +121,9 @@ class Episodes:
         loss_moved = bool(overlapping(self.loss_runs, first, last))
         # scale search skips a few steps in a row, never for long
         is_short = last - first < self._longest_search()
-        if not loss_moved and is_short and self.is_amp is not False:
+        # on the last rows nothing shows yet that the step was skipped
+        is_over = not is_open or goes_on
+        if is_over and not loss_moved and is_short and self.is_amp is not False:
             yield Episode('amp_skip', first, last, None, True, goes_on=goes_on)
             return
         norm = self.stretch.norm

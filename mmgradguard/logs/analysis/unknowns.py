@@ -25,6 +25,11 @@ def list_unknowns(
         notes.append(Note('unknown.first_term', {'line': dead[0].line}))
     if any(e.kind != 'amp_skip' for e in events):
         notes.append(Note('unknown.module'))
+    row, length = len(stretch) - 1, stretch.table.epoch_lengths[stretch.stop - 1]
+    iteration = stretch.iteration(row)
+    if iteration is not None and iteration + (timing.interval or 1) <= length:
+        values = {'iteration': iteration, 'length': length}
+        notes.append(Note('unknown.ends_early', values))
     if (stretch.header.num_gpus or 1) > 1:
         notes.append(Note('unknown.ranks', {'num_gpus': stretch.header.num_gpus}))
     return notes

@@ -61,7 +61,8 @@ class Judge:
             verdicts.append(Verdict.SUSPICIOUS)
         verdicts += self._of_failures(events)
         if not verdicts:
-            self._say('reason.healthy', rows=len(self.stretch))
+            code = 'healthy' if len(self.stretch) >= _TAIL else 'few_rows'
+            self._say(f'reason.{code}', rows=len(self.stretch))
         return worst(verdicts)
 
     def _of_failures(self, events: Sequence[LogEvent]) -> list[Verdict]:
@@ -110,6 +111,12 @@ class Judge:
             self._decide('decide.nan_at_end', rows=self.timing.loss_rows + 1)
             return Verdict.SUSPICIOUS
         self._say('reason.nan_sticks', line=event.line, rows=event.num_rows)
+        if event.term is not None:
+            last = self.stretch.near(
+                event.term, len(self.stretch) - 1, len(self.stretch)
+            )
+            if last[0] == 0 or is_focal_mask(last[0]):
+                self._say('reason.mask_beside', term=event.term, value=last[0])
         return Verdict.FATAL
 
     def _of_mask(self, event: LogEvent) -> Verdict:
@@ -141,7 +148,7 @@ class Judge:
             self._say(f'reason.{code}', line=event.line)
             self._decide(f'decide.{code}')
             return Verdict.SUSPICIOUS
-        tail = median(series[-_TAIL:])
+        tail = median(series[max(row, len(series) - _TAIL) :])
         level = median(series[max(row - 32, 0) : row])
         falls = _falls(series[row:])
         times = tail / level if tail is not None and level else math.inf

@@ -128,3 +128,49 @@ def test_nan_in_every_second_row_is_told_once() -> None:
     columns['loss'][::2] = [NAN] * (num_rows // 2)
     result = analyze_table(make_table(columns, epoch_rows=num_rows))
     assert len(result.events) == 1
+
+
+@pytest.mark.parametrize('bad', [NAN, INF])
+@pytest.mark.parametrize('num', [1, 2])
+def test_a_norm_that_is_bad_on_the_last_rows_is_undecided(bad: float, num: int) -> None:
+    columns = healthy(100)
+    columns['grad_norm'][-num:] = [bad] * num
+    result = analyze_table(make_table(columns))
+    assert result.verdict is Verdict.SUSPICIOUS
+    assert not result.events[0].recovered
+    assert result.would_decide
+
+
+def test_a_loss_that_jumps_on_the_last_row_is_not_in_its_band() -> None:
+    columns = healthy(100)
+    for name in ('loss', 'loss_cls', 'grad_norm'):
+        columns[name][-1] *= 1e6
+    result = analyze_table(make_table(columns))
+    assert result.verdict is Verdict.SUSPICIOUS
+    assert 'reason.norm_only' not in reasons(result)
+
+
+def test_a_constant_beside_a_nan_is_named() -> None:
+    columns = healthy(100)
+    columns['loss_cls'][59] *= 2
+    columns['loss_cls'][60] *= 12
+    columns['loss_cls'][61:] = [21.8341] * 39
+    for name in ('loss', 'loss_bbox'):
+        columns[name][60:] = [NAN] * 40
+    result = analyze_table(make_table(columns))
+    assert (result.events[-1].term, result.events[-1].value_of) == ('loss_cls', 'loss')
+    assert 'reason.mask_beside' in reasons(result)
+
+
+def test_a_log_that_stops_within_an_epoch_says_so() -> None:
+    table = make_table(healthy(20))
+    table.epoch_lengths[-1] = 3000
+    codes = [note.code for note in analyze_table(table).unknowns]
+    assert 'unknown.ends_early' in codes
+    table.epoch_lengths[-1] = table.iterations[-1] + 49
+    codes = [note.code for note in analyze_table(table).unknowns]
+    assert 'unknown.ends_early' not in codes
+
+
+def test_few_rows_prove_nothing() -> None:
+    assert reasons(analyze_table(make_table(healthy(1)))) == ['reason.few_rows']
